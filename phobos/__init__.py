@@ -1,0 +1,45 @@
+"""Phobos tools: a checker, a language server and two runtimes for persistent GPU kernels in `.ph`.
+
+Everything public is loaded when it is first asked for, so that `phobos check` pays for nothing it does not use.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from phobos.check import check as check
+    from phobos.errors import CheckError as CheckError
+    from phobos.errors import KernelFault as KernelFault
+    from phobos.errors import LaunchError as LaunchError
+    from phobos.errors import PhobosError as PhobosError
+    from phobos.runtime.kernel import Kernel as Kernel
+    from phobos.runtime.kernel import kernel as kernel
+    from phobos.runtime.kernel import load as load
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "check": "phobos.check",
+    "CheckError": "phobos.errors",
+    "KernelFault": "phobos.errors",
+    "LaunchError": "phobos.errors",
+    "PhobosError": "phobos.errors",
+    "Kernel": "phobos.runtime.kernel",
+    "kernel": "phobos.runtime.kernel",
+    "load": "phobos.runtime.kernel",
+}
+
+__all__ = ["__version__", *_HOMES]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'phobos' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

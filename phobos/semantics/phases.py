@@ -1,0 +1,35 @@
+"""Phases: the stretches between grid barriers, through loops and branches.
+
+A phase is named by the barrier it begins at (None: the start of the kernel) for every path that leads to it.
+Two accesses can meet in one phase when some path without a barrier joins a common phase start to both.
+"""
+
+from __future__ import annotations
+
+from phobos.semantics import ir
+from phobos.semantics.program import Program, fact
+from phobos.value import value
+
+
+@value
+class Phase:
+    """`begins` is a barrier or None; `ends` are the barriers (None: the end of the kernel) it can run into."""
+
+    index: int
+    begins: ir.Barrier | None
+    ends: tuple[ir.Barrier | None, ...]
+    statements: tuple[ir.Statement, ...]
+
+
+class Phases:
+    """All phases of a kernel; `of(statement)` gives those a statement can belong to (several around a loop)."""
+
+    phases: tuple[Phase, ...]
+
+    def of(self, statement: ir.Statement) -> tuple[Phase, ...]:
+        raise NotImplementedError
+
+
+@fact
+def phases_of(program: Program) -> Phases:
+    raise NotImplementedError

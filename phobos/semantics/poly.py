@@ -1,0 +1,171 @@
+"""Integer arithmetic on names: polynomials over atoms, in one normal form.
+
+An index value of a program is a `Poly`: a sum of integer coefficients times products of atoms. An atom is
+something the analysis does not look into: an extent, a parameter, the block index, a loop variable, or an
+operation without a polynomial form (`/`, `%`, a load), keyed by what it is applied to. Two expressions that
+mean the same sum have the same key, however they were spelled, commuted, distributed or named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from math import gcd
+
+Atom = tuple[object, ...]
+"""("dim", name) | ("param", name) | ("const", name) | ("block", axis) | ("blocks", axis) | ("var", id, version)
+| ("loop", id) | ("div", key, key) | ("mod", key, key) | (anything hashable, first a kind)."""
+
+Monomial = tuple[Atom, ...]  # sorted by repr, repeated for powers; () is the constant term
+
+
+def _order(atom: Atom) -> str:
+    return repr(atom)
+
+
+class Poly:
+    """Immutable. `terms` maps a monomial to its non-zero coefficient."""
+
+    __slots__ = ("terms", "_key")
+
+    def __init__(self, terms: Mapping[Monomial, int]) -> None:
+        self.terms: dict[Monomial, int] = {m: c for m, c in terms.items() if c}
+        self._key: tuple[tuple[Monomial, int], ...] | None = None
+
+    # --- making -----------------------------------------------------------------------------------
+
+    @staticmethod
+    def of(number: int) -> Poly:
+        return Poly({(): number})
+
+    @staticmethod
+    def atom(*parts: object) -> Poly:
+        return Poly({(tuple(parts),): 1})
+
+    # --- identity ---------------------------------------------------------------------------------
+
+    @property
+    def key(self) -> tuple[tuple[Monomial, int], ...]:
+        """The same for two polynomials exactly when they are the same sum."""
+        if self._key is None:
+            self._key = tuple(sorted(self.terms.items(), key=repr))
+        return self._key
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Poly) and self.terms == other.terms
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    # --- arithmetic -------------------------------------------------------------------------------
+
+    def __add__(self, other: Poly | int) -> Poly:
+        other = _poly(other)
+        terms = dict(self.terms)
+        for monomial, coefficient in other.terms.items():
+            terms[monomial] = terms.get(monomial, 0) + coefficient
+        return Poly(terms)
+
+    def __neg__(self) -> Poly:
+        return Poly({m: -c for m, c in self.terms.items()})
+
+    def __sub__(self, other: Poly | int) -> Poly:
+        return self + -_poly(other)
+
+    def __mul__(self, other: Poly | int) -> Poly:
+        other = _poly(other)
+        terms: dict[Monomial, int] = {}
+        for left, a in self.terms.items():
+            for right, b in other.terms.items():
+                monomial = tuple(sorted(left + right, key=_order)) if left and right else left or right
+                terms[monomial] = terms.get(monomial, 0) + a * b
+        return Poly(terms)
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def __rsub__(self, other: int) -> Poly:
+        return _poly(other) - self
+
+    # --- questions --------------------------------------------------------------------------------
+
+    @property
+    def constant(self) -> int | None:
+        """The number this is, or None where it has atoms."""
+        if not self.terms:
+            return 0
+        if len(self.terms) == 1:
+            return self.terms.get(())
+        return None
+
+    @property
+    def atoms(self) -> frozenset[Atom]:
+        return frozenset(atom for monomial in self.terms for atom in monomial)
+
+    def coefficient(self, atom: Atom) -> Poly:
+        """What multiplies the first power of `atom` (powers above one count as not linear: see `is_linear_in`)."""
+        terms: dict[Monomial, int] = {}
+        for monomial, c in self.terms.items():
+            if monomial.count(atom) == 1:
+                rest = list(monomial)
+                rest.remove(atom)
+                terms[tuple(rest)] = terms.get(tuple(rest), 0) + c
+        return Poly(terms)
+
+    def without(self, atom: Atom) -> Poly:
+        """The terms that do not mention `atom`."""
+        return Poly({m: c for m, c in self.terms.items() if atom not in m})
+
+    def is_linear_in(self, atom: Atom) -> bool:
+        return all(m.count(atom) <= 1 for m in self.terms)
+
+    def mentions(self, kind: str) -> bool:
+        """Whether an atom of `kind` stands in it, at any depth of opaque operations."""
+        return any(_mentions(atom, kind) for atom in self.atoms)
+
+    def substitute(self, replace: Callable[[Atom], Poly | None]) -> Poly:
+        """Each atom replaced by what `replace` says (None: left as it is)."""
+        total = Poly({})
+        for monomial, c in self.terms.items():
+            product = Poly.of(c)
+            for atom in monomial:
+                product = product * (replace(atom) or Poly({(atom,): 1}))
+            total = total + product
+        return total
+
+    def divisor(self, known: Callable[[Atom], int] = lambda atom: 1) -> int:
+        """A number that divides every value of this; `known` gives one for an atom. 0 for the zero polynomial."""
+        result = 0
+        for monomial, c in self.terms.items():
+            factor = abs(c)
+            for atom in monomial:
+                factor *= known(atom)
+            result = gcd(result, factor)
+        return result
+
+    def __repr__(self) -> str:
+        if not self.terms:
+            return "0"
+        return " + ".join(
+            "*".join([str(c)] * (c != 1 or not m) + [_show(a) for a in m]) for m, c in self.key
+        )
+
+
+def _poly(operand: Poly | int) -> Poly:
+    return operand if isinstance(operand, Poly) else Poly.of(operand)
+
+
+def _mentions(part: object, kind: str) -> bool:
+    if isinstance(part, tuple):
+        return bool(part) and part[0] == kind or any(_mentions(p, kind) for p in part)
+    return False
+
+
+def _show(atom: Atom) -> str:
+    return ".".join(str(part) for part in atom)
+
+
+def total(parts: Iterable[Poly]) -> Poly:
+    result = Poly({})
+    for part in parts:
+        result = result + part
+    return result

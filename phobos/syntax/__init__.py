@@ -1,0 +1,1 @@
+"""Text to tree: characters, tokens, spans; no meaning."""
