@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from phobos.value import value
 
 REGISTER_COUNT, FRAME_SIZE = 0x2F, 0x11  # attributes of .nv.info
+RESERVED_BYTES = 1024
 NUMBER_PAIR = 0x04  # their format: a size, then that many bytes
 
 
@@ -52,18 +53,12 @@ def resources_of(cubin: bytes, kernel: str) -> Resources:
 
 
 def _shared_bytes(cubin: bytes, sections: dict[str, Section], kernel: str) -> int:
-    """From the first variable on: since Hopper the section begins with what the system reserves for each CTA."""
-    names = list(sections)
-    name = f".nv.shared.{kernel}"
-    if name not in sections:
+    """The kernel's own: since Hopper the section begins with what the system reserves, and a symbol says so."""
+    shared = sections.get(f".nv.shared.{kernel}")
+    if shared is None:
         return 0
-    table = sections[".symtab"]
-    starts = [
-        start
-        for _, _, _, section, start, size in struct.iter_unpack("<IBBHQQ", cubin[table.offset : table.offset + table.size])
-        if section == names.index(name) and size
-    ]
-    return sections[name].size - min(starts, default=0)
+    reserved = RESERVED_BYTES if ".nv.reservedSmem.offset0" in _symbols(cubin, sections).values() else 0
+    return shared.size - reserved
 
 
 def _sections(cubin: bytes) -> Iterator[Section]:
