@@ -1,0 +1,143 @@
+"""Facts in words: types, polynomials, levels of uniformity, masks. One wording for hover, hints and completion."""
+
+from __future__ import annotations
+
+from phobos.ide.document import Document, Place
+from phobos.ide.names import Symbol, Use
+from phobos.semantics import ir
+from phobos.semantics.poly import Atom, Poly
+from phobos.semantics.program import Program
+from phobos.semantics.uniformity import Level, Origin, uniformity_of
+from phobos.syntax import tree
+
+Meaning = ir.Variable | ir.Tensor | ir.Dim | ir.Constant | ir.ScalarParam
+
+AXES = "xyz"
+
+
+# --- what a name means in a program ---------------------------------------------------------------------
+
+
+def meaning(program: Program, symbol: Symbol) -> Meaning | None:
+    """What the analysis made of a declaration; None where the text is too broken to say."""
+    match symbol.kind:
+        case "constant":
+            return program.constants.get(symbol.name)
+        case "dimension":
+            return program.dims.get(symbol.name)
+        case "tensor" | "parameter" | "tile":
+            found: Meaning | None = program.tensors.get(symbol.name) or program.params.get(symbol.name)
+            if found is not None and found.param is symbol.node:
+                return found
+    for variable in program.variables:
+        span = variable.span
+        if variable.name == symbol.name and not variable.calls and span.start <= symbol.declared.start < span.end:
+            if span.owner == program.owner or span.owner is None:
+                return variable
+    return None
+
+
+def type_of(meaning: Meaning) -> str:
+    """The type of a declared thing, as it would be written."""
+    match meaning:
+        case ir.Tensor(dtype=dtype, extents=extents):
+            return f"tensor<{dtype}>[{', '.join(e if isinstance(e, str) else _extent(e) for e in extents)}]"
+        case ir.ScalarParam(dtype=dtype):
+            return dtype
+        case ir.Variable(type=type):
+            return type_text(type)
+        case _:
+            return "index"
+
+
+def type_text(type: ir.Type) -> str:
+    """`tile<f32>[16, N]`, `index`; "" for the type of what was reported already."""
+    match type:
+        case ir.ScalarT(dtype=dtype):
+            return dtype
+        case ir.TileT(dtype=dtype, shape=shape):
+            return f"tile<{dtype}>[{', '.join(str(n) if isinstance(n, int) else poly_text(n) for n in shape)}]"
+        case _:
+            return ""
+
+
+def _extent(extent: int | ir.Dim | ir.Constant) -> str:
+    return str(extent) if isinstance(extent, int) else extent.name
+
+
+# --- numbers --------------------------------------------------------------------------------------------
+
+
+def poly_text(poly: Poly) -> str:
+    """A polynomial as people write it: `N - t`, `4*TILE + 1`; what has no name is `…`."""
+    terms: list[tuple[int, str]] = []
+    for monomial, coefficient in poly.key:
+        factors = "*".join(atom_text(atom) for atom in monomial)
+        terms.append((coefficient, factors))
+    if not terms:
+        return "0"
+    terms.sort(key=lambda term: (term[0] < 0, term[1] == "", term[1]))
+    text = ""
+    for coefficient, factors in terms:
+        size = abs(coefficient)
+        word = factors if size == 1 and factors else f"{size}*{factors}" if factors else str(size)
+        if not text:
+            text = f"-{word}" if coefficient < 0 else word
+        else:
+            text += f" - {word}" if coefficient < 0 else f" + {word}"
+    return text
+
+
+def atom_text(atom: Atom) -> str:
+    match atom:
+        case ("dim" | "param" | "const", str() as name, *_):
+            return name
+        case ("block", int() as axis, *_):
+            return f"ctx.block.{AXES[axis]}"
+        case ("blocks", int() as axis, *_):
+            return f"ctx.blocks.{AXES[axis]}"
+        case _:
+            return "…"
+
+
+# --- uniformity -----------------------------------------------------------------------------------------
+
+LEVELS = {
+    Level.CONSTANT: "known when compiled",
+    Level.UNIFORM: "the same in every block",
+    Level.VARYING: "differs between blocks",
+    Level.LANE: "differs between threads",
+}
+
+
+def level_of(program: Program, meaning: Meaning) -> Level:
+    """How far a declared thing varies over its life. A tensor's name, an extent, a parameter: not at all."""
+    if isinstance(meaning, ir.Variable):
+        return uniformity_of(program).level(meaning)
+    return Level.CONSTANT if isinstance(meaning, ir.Constant) else Level.UNIFORM
+
+
+def level_at(program: Program, use: Use, meant: Meaning | None) -> Level:
+    """How far the value read at a use varies there; of a declaration, over its life."""
+    made = program.node_types.get(use.node) if use.node is not None else None
+    if isinstance(made, ir.Expression):
+        return uniformity_of(program).level(made)
+    return Level.CONSTANT if meant is None else level_of(program, meant)
+
+
+def chain_of(document: Document, place: Place, origins: tuple[Origin, ...]) -> list[str]:
+    """Why something varies, a line each, from what is asked about to where the variation comes in."""
+    lines = []
+    for origin in origins:
+        row = row_of(document, place, origin.span.owner, origin.span.start)
+        lines.append(f"{origin.message} (line {row})" if row is not None else origin.message)
+    return lines
+
+
+def row_of(document: Document, place: Place, owner: str | None, offset: int) -> int | None:
+    """The line of a fact's place; facts of a kernel may lie in a function it inlines."""
+    node = place.item.node
+    if owner is None or (isinstance(node, tree.Function) and node.name.text == owner):
+        return document.row(place, offset)
+    function = document.function(owner)
+    return None if function is None else document.row(function, offset)

@@ -1,0 +1,109 @@
+"""Renaming, and refusing to: a rename never changes what a kernel means.
+
+Refused: what the document does not declare (built-ins, `ctx`, attributes), a name that is no identifier or has a
+meaning of its own, and every clash, that is, a rename after which some name would stand for something else.
+"""
+
+from __future__ import annotations
+
+import re
+
+from phobos.ide.document import Document, Range
+from phobos.ide.names import Symbol, Use
+from phobos.ide.references import Subject, occurrences_of, subject_at, use_at
+from phobos.language.builtins import BUILTINS
+from phobos.syntax import tree
+
+KEYWORDS = frozenset("kernel fn let var if else for in while break continue return true false".split())
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class RenameRefused(Exception):
+    """The message is for the user."""
+
+
+def prepare(document: Document, offset: int) -> Range:
+    """The name at `offset`, if it can be renamed. Raises RenameRefused."""
+    subject = _subject(document, offset)
+    for found in occurrences_of(document, subject):
+        if found.range.start <= offset <= found.range.end:
+            return found.range
+    raise RenameRefused("there is no name here")
+
+
+def rename(document: Document, offset: int, name: str) -> list[Range]:
+    """The places to write `name` at. Raises RenameRefused."""
+    subject = _subject(document, offset)
+    if _IDENTIFIER.fullmatch(name) is None:
+        raise RenameRefused(f"`{name}` is not a name: letters, digits and `_`, not beginning with a digit")
+    if name in KEYWORDS:
+        raise RenameRefused(f"`{name}` is a keyword")
+    if name == "ctx":
+        raise RenameRefused("`ctx` is the kernel's context; nothing else can have this name")
+    if name != subject.symbol.name:
+        _refuse_clashes(document, subject, name)
+    return [found.range for found in occurrences_of(document, subject)]
+
+
+def _subject(document: Document, offset: int) -> Subject:
+    subject = subject_at(document, offset)
+    if subject is not None and subject.symbol.name:
+        return subject
+    found = use_at(document, offset)
+    if found is None:
+        raise RenameRefused("there is no name here that can be changed")
+    name = found[1].name
+    if name in BUILTINS:
+        raise RenameRefused(f"`{name}` is a built-in of the language")
+    raise RenameRefused(f"`{name}` is not declared in this file")
+
+
+def _refuse_clashes(document: Document, subject: Subject, name: str) -> None:
+    symbol = subject.symbol
+    if symbol.kind in ("kernel", "function"):
+        _refuse_item_clash(document, subject, name)
+    else:
+        _refuse_local_clash(subject, name)
+
+
+def _refuse_item_clash(document: Document, subject: Subject, name: str) -> None:
+    for place in document.places():
+        node = place.item.node
+        if node is not None and node.name.text == name:
+            what = "kernel" if isinstance(node, tree.Kernel) else "function"
+            raise RenameRefused(f"there is already a {what} `{name}` in this file")
+    if subject.kind == "function":
+        if name in BUILTINS:
+            raise RenameRefused(f"`{name}` is a built-in: a call of it would never reach the function")
+        for place in document.places():
+            for use in place.names.uses:
+                if use.role == "call" and use.name == name and use.symbol is None:
+                    raise RenameRefused(f"`{name}` is already called in this file and would become this function")
+
+
+def _refuse_local_clash(subject: Subject, name: str) -> None:
+    names, symbol = subject.place.names, subject.symbol
+    for other in names.symbols:
+        if other.name != name or other is symbol or other.kind in ("kernel", "function"):
+            continue
+        if _captures(names.of(symbol), symbol, other, names.of(other)):
+            raise RenameRefused(f"`{name}` already names a {_word(other)} here; one of them would be hidden")
+    for use in names.uses:  # a name that is declared nowhere would become this one
+        if use.name == name and use.symbol is None and use.role in ("read", "write", "update"):
+            if symbol.visible_from <= use.start <= symbol.visible_to:
+                raise RenameRefused(f"`{name}` is already written here and would become this {_word(symbol)}")
+
+
+def _captures(uses: tuple[Use, ...], symbol: Symbol, other: Symbol, other_uses: tuple[Use, ...]) -> bool:
+    """Whether giving both one name makes a use of one mean the other, or declares two in one scope."""
+    top = ("tensor", "tile", "parameter", "dimension", "constant")
+    if symbol.kind in top and other.kind in top:
+        return True
+    if symbol.visible_to == other.visible_to:
+        return True  # one block: declared twice
+    inner, outer_uses = (other, uses) if symbol.visible_from <= other.visible_from else (symbol, other_uses)
+    return any(inner.visible_from <= use.start <= inner.visible_to for use in outer_uses)
+
+
+def _word(symbol: Symbol) -> str:
+    return {"let": "variable", "var": "variable", "loop": "loop variable"}.get(symbol.kind, symbol.kind)

@@ -1,0 +1,136 @@
+"""The server's one door to `phobos.check`: a document's configuration, its findings, and whether either changed.
+
+Configuration files are read again as soon as one on the way up from a document appears, changes or goes: a few
+`stat` calls a check, so that no client has to watch files for us.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import replace
+
+from phobos.check import configuration as files
+from phobos.check import findings
+from phobos.check.configuration import Configuration
+from phobos.diagnostic import Diagnostic
+from phobos.errors import InputError
+from phobos.semantics.program import Settings
+from phobos.value import value
+
+_NAMES = ("phobos.toml", "pyproject.toml")
+_PLACE = ":"
+
+Stamp = tuple[tuple[str, int, int], ...]
+
+
+@value
+class BadConfiguration:
+    """A configuration file that cannot be used: where, on which line from 0, and why."""
+
+    path: str
+    line: int
+    message: str
+
+
+@value
+class Rules:
+    """What decides the findings of one document besides its text. `stamp` differs when the files did change."""
+
+    configuration: Configuration
+    bad: BadConfiguration | None
+    stamp: str
+
+    @property
+    def settings(self) -> Settings:
+        """What the analysis itself is told."""
+        c = self.configuration
+        return Settings(constants=c.constants, sizes=c.sizes, known_functions=c.known_functions)
+
+
+class Configurations:
+    """Configurations by document, kept until a file they came from changes."""
+
+    def __init__(self) -> None:
+        self._stamps: dict[str, Stamp] = {}
+        self._good: dict[str, Configuration] = {}
+
+    def rules(self, path: str, override: str | None = None) -> Rules:
+        """The rules for the document at `path`; `override` is a configuration file that the user named."""
+        directory = os.path.dirname(os.path.abspath(path))
+        stamp = _stamp(directory, override)
+        where = override or directory
+        if self._stamps.get(where) != stamp:
+            self._stamps[where] = stamp
+            files.forget()
+        bad = None
+        try:
+            configuration = files.from_file(override) if override is not None else files.of_file(path)
+            self._good[where] = configuration
+        except InputError as error:
+            bad = _placed(error, override or directory)
+            configuration = self._good.get(where, files.DEFAULT)
+        return Rules(configuration, bad, repr(stamp))
+
+    def changed(self) -> bool:
+        """Whether any file that a configuration came from (or would come from) is another than when last asked."""
+        return any(
+            _stamp(where if os.path.isdir(where) else os.path.dirname(where), where if os.path.isfile(where) else None)
+            != known
+            for where, known in self._stamps.items()
+        )
+
+    def forget(self) -> None:
+        self._stamps.clear()
+        self._good.clear()
+        files.forget()
+
+
+def check(path: str, text: str, rules: Rules, targets: tuple[str, ...] = ()) -> tuple[Diagnostic, ...]:
+    """What `phobos check` finds in `text` under the name `path`."""
+    configuration = rules.configuration
+    if targets and not configuration.target:
+        configuration = replace(configuration, target=targets)
+    return tuple(findings(path, text, configuration))
+
+
+def result_id(text: str, rules: Rules, further: str = "") -> str:
+    """The same while nothing that decides the findings has changed."""
+    sum = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12)
+    sum.update(rules.stamp.encode("utf-8", "surrogatepass"))
+    sum.update(further.encode())
+    return sum.hexdigest()
+
+
+def _stamp(directory: str, override: str | None) -> Stamp:
+    if override is not None:
+        candidates = [override]
+    else:
+        candidates = []
+        while True:
+            candidates += [os.path.join(directory, name) for name in _NAMES]
+            parent = os.path.dirname(directory)
+            if parent == directory:
+                break
+            directory = parent
+    found = []
+    for path in candidates:
+        try:
+            status = os.stat(path)
+        except (OSError, ValueError):
+            continue
+        found.append((path, status.st_mtime_ns, status.st_size))
+    return tuple(found)
+
+
+def _placed(error: InputError, fallback: str) -> BadConfiguration:
+    """`path:line: reason` taken apart."""
+    text = str(error)
+    path, _, rest = text.partition(_PLACE)
+    if len(path) == 1:  # a drive letter
+        drive, (path, _, rest) = path, rest.partition(_PLACE)
+        path = f"{drive}:{path}"
+    number, _, reason = rest.partition(_PLACE)
+    if number.strip().isdigit():
+        return BadConfiguration(path, max(0, int(number) - 1), reason.strip())
+    return BadConfiguration(path if os.path.exists(path) else fallback, 0, rest.strip() or text)

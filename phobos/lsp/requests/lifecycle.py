@@ -1,0 +1,106 @@
+"""`initialize`, `initialized`, `shutdown` and settings: from a stranger to a session."""
+
+from __future__ import annotations
+
+import logging
+
+from lsprotocol import types
+
+from phobos.lsp.client import client_of, settings_of
+from phobos.lsp.requests import diagnostics
+from phobos.lsp.server import Server
+from phobos.lsp.uris import key_of, uri_of
+
+log = logging.getLogger("phobos.lsp")
+
+ENCODINGS = {
+    types.PositionEncodingKind.Utf8.value: "utf-8",
+    types.PositionEncodingKind.Utf16.value: "utf-16",
+    types.PositionEncodingKind.Utf32.value: "utf-32",
+}
+
+
+def register(server: Server) -> None:
+    session = server.session
+
+    @server.feature(types.INITIALIZE)
+    def initialize(params: types.InitializeParams) -> None:
+        session.client = client_of(params.capabilities)
+        encoding = server.workspace.position_encoding  # as the library negotiated it: the client's first that we know
+        session.encoding = ENCODINGS[getattr(encoding, "value", encoding) or "utf-16"]
+        folders = [folder.uri for folder in params.workspace_folders or ()]
+        if not folders and params.root_uri:
+            folders = [params.root_uri]
+        if not folders and params.root_path:
+            folders = [uri_of(params.root_path)]
+        session.folders = {key_of(uri): uri for uri in folders}
+        options = params.initialization_options
+        read_settings(server, options.get("phobos", options) if isinstance(options, dict) else None)
+        if session.client.pulls:
+            diagnostics.register(server)
+        server.initialized = True
+
+    @server.serve(types.INITIALIZED)
+    async def initialized(params: types.InitializedParams) -> None:
+        if session.client.watches_files:
+            server.spawn(_watch_files(server))
+        else:
+            server.spawn(server.publisher.watch())
+        if session.client.configuration:
+            await fetch_settings(server)
+
+    @server.serve(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
+    async def changed(params: types.DidChangeConfigurationParams) -> None:
+        if session.client.configuration:
+            await fetch_settings(server)
+        elif isinstance(params.settings, dict):
+            take_settings(server, params.settings.get("phobos", params.settings))
+
+    @server.serve(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
+    def folders(params: types.DidChangeWorkspaceFoldersParams) -> None:
+        for folder in params.event.removed:
+            session.folders.pop(key_of(folder.uri), None)
+        for folder in params.event.added:
+            session.folders[key_of(folder.uri)] = folder.uri
+        server.publisher.everything()
+
+
+async def fetch_settings(server: Server) -> None:
+    """Ask the client for its `phobos` section; a client that cannot say leaves what there is."""
+    item = types.ConfigurationItem(section="phobos")
+    try:
+        answer = await server.ask(types.WORKSPACE_CONFIGURATION, types.ConfigurationParams(items=[item]))
+    except Exception as error:  # the client's error; the settings stay
+        log.warning("the client does not tell its settings: %s", error)
+        return
+    if answer and answer[0] is not None:
+        take_settings(server, answer[0])
+
+
+def take_settings(server: Server, section: object) -> None:
+    before = repr(server.session.settings)
+    read_settings(server, section)
+    if repr(server.session.settings) != before:
+        server.publisher.everything()
+
+
+def read_settings(server: Server, section: object) -> None:
+    settings, complaints = settings_of(section)
+    server.session.settings = settings
+    for complaint in complaints:
+        log.warning("%s", complaint)
+        server.show(complaint, types.MessageType.Warning)
+
+
+async def _watch_files(server: Server) -> None:
+    watchers = [types.FileSystemWatcher(f"**/{name}") for name in ("phobos.toml", "pyproject.toml", "*.ph")]
+    registration = types.Registration(
+        id="phobos-files",
+        method=types.WORKSPACE_DID_CHANGE_WATCHED_FILES,
+        register_options=types.DidChangeWatchedFilesRegistrationOptions(watchers=watchers),
+    )
+    try:
+        await server.ask(types.CLIENT_REGISTER_CAPABILITY, types.RegistrationParams([registration]))
+    except Exception as error:
+        log.warning("the client does not watch files: %s", error)
+        await server.publisher.watch()

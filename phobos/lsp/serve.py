@@ -1,0 +1,128 @@
+"""Running the server on a transport: standard input and output, or one TCP client. Knows logging and exit codes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+
+from pygls.io_ import StdinAsyncReader, StdoutWriter, run_async
+
+from phobos.lsp.server import Server, create
+
+log = logging.getLogger("phobos.lsp")
+
+
+def serve(address: tuple[str, int] | None, log_file: str | None, verbose: bool) -> int:
+    """Serve one client until it leaves: 0 after `shutdown` and `exit`, 1 when it just went away, 2 if it never could."""
+    try:
+        _logging(log_file, verbose)
+    except OSError as error:
+        print(f"phobos lsp: cannot write the log file {log_file}: {error.strerror or error}", file=sys.stderr)
+        return 2
+    server = create()
+    try:
+        asyncio.run(_stdio(server) if address is None else _tcp(server, *address))
+    except (KeyboardInterrupt, BrokenPipeError):
+        return 1
+    except _CannotListen as error:
+        print(f"phobos lsp: {error}", file=sys.stderr)
+        return 2
+    finally:
+        server.workers_down()
+    return 0 if server.ended_in_order else 1
+
+
+class _CannotListen(Exception):
+    pass
+
+
+async def _stdio(server: Server) -> None:
+    # Messages travel on copies of the descriptors: whatever prints by mistake goes to the log (stderr), not to the wire.
+    reading = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
+    writing = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)
+    server.protocol.set_writer(StdoutWriter(writing))
+    await _converse(server, StdinAsyncReader(reading, server.thread_pool))  # type: ignore[arg-type]
+
+
+async def _tcp(server: Server, host: str, port: int) -> None:
+    gone = asyncio.Event()
+    taken = False
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal taken
+        if taken:  # one client a server: its documents are the client's
+            writer.close()
+            return
+        taken = True
+        server.protocol.set_writer(writer)  # type: ignore[arg-type]
+        try:
+            await _converse(server, reader)
+        except ConnectionError:
+            log.info("the client dropped the connection")
+        finally:
+            writer.close()
+            gone.set()
+
+    try:
+        listening = await asyncio.start_server(connected, host, port)
+    except OSError as error:
+        raise _CannotListen(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
+    bound = listening.sockets[0].getsockname()
+    print(f"phobos lsp: waiting for a client on {bound[0]}:{bound[1]}", file=sys.stderr, flush=True)
+    async with listening:
+        await gone.wait()
+
+
+async def _converse(server: Server, reader: object) -> None:
+    """Handle messages until the client says `exit` or its stream ends."""
+    loop = asyncio.get_running_loop()
+    server.left = asyncio.Event()
+    talking = loop.create_task(
+        run_async(
+            stop_event=server.stop,
+            reader=reader,  # type: ignore[arg-type]
+            protocol=server.protocol,
+            logger=log,
+            error_handler=server.report_server_error,
+        )
+    )
+    leaving = loop.create_task(server.left.wait())
+    done, _ = await asyncio.wait({talking, leaving}, return_when=asyncio.FIRST_COMPLETED)
+    server.stop.set()
+    await server.close()
+    for task in (talking, leaving):
+        if task not in done:
+            task.cancel()
+    if talking in done and not talking.cancelled() and talking.exception() is not None:
+        raise talking.exception()  # type: ignore[misc]
+    if leaving in done:
+        _leave(server)
+
+
+def _leave(server: Server) -> None:
+    """After `exit` a thread may still wait for standard input, which nobody can interrupt: end the process."""
+    server.workers_down()
+    logging.shutdown()
+    sys.stderr.flush()
+    os._exit(0 if server.ended_in_order else 1)
+
+
+def _logging(log_file: str | None, verbose: bool) -> None:
+    handler: logging.Handler
+    if log_file is None:
+        handler = logging.StreamHandler(sys.stderr)
+    else:
+        handler = logging.FileHandler(log_file, encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    root = logging.getLogger()
+    root.addHandler(handler)
+    root.setLevel(logging.WARNING)
+    log.setLevel(logging.DEBUG if verbose else logging.INFO if log_file else logging.WARNING)
+    # pygls logs every message it sends in full at INFO.
+    logging.getLogger("pygls").setLevel(logging.ERROR if not verbose else logging.WARNING)
