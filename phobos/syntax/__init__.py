@@ -1,1 +1,49 @@
-"""Text to tree: characters, tokens, spans; no meaning."""
+"""Text to tree. Characters, tokens, spans; no meaning.
+
+`parse` takes any text and never raises: what could not be understood is in the items' `problems`. An item is
+parsed once for its text and kept, so that an edit parses one item and the others keep their nodes.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from phobos.syntax.items import cut
+from phobos.syntax.parser import parse_item
+from phobos.syntax.tree import File, Item
+
+__all__ = ["parse", "parsed_items"]
+
+_KEPT_CHARACTERS = 16_000_000
+_items: dict[str, Item] = {}
+_kept = 0
+_parsed = 0
+_lock = threading.Lock()
+
+
+def parse(text: str) -> File:
+    """The tree of a file. Offsets in items count from the item's start; a byte order mark is skipped."""
+    return File(text, tuple((c.start, _item(text[c.start : c.end])) for c in cut(text)))
+
+
+def parsed_items() -> int:
+    """How many items this process has parsed (not taken from the cache); for tests and benchmarks."""
+    return _parsed
+
+
+def _item(text: str) -> Item:
+    global _kept, _parsed
+    item = _items.get(text)
+    if item is not None:
+        return item
+    with _lock:
+        item = _items.get(text)
+        if item is None:
+            item = parse_item(text)
+            _parsed += 1
+            if _kept + len(text) > _KEPT_CHARACTERS:
+                _items.clear()
+                _kept = 0
+            _items[text] = item
+            _kept += len(text)
+    return item

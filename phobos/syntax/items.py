@@ -1,0 +1,97 @@
+"""A text cut into items before anything is tokenized: kernels with their attributes, functions, and the rest.
+
+`kernel` and `fn` cannot stand inside a body, so one at the start of a line begins an item however many braces
+are open: a broken kernel does not swallow the next one. Comments between items, and text that is no item, are
+stretches of their own, so that a line inserted above a kernel leaves the kernel's text alone.
+"""
+
+from __future__ import annotations
+
+import re
+
+from phobos.value import value
+
+
+@value
+class Cut:
+    """`text[start:end]` of a file; `is_item` says that it begins with `kernel`, `fn` or an attribute."""
+
+    start: int
+    end: int
+    is_item: bool
+
+
+_MARKS = re.compile(r"\{|\}|@|//[^\r\n]*|kernel\b|fn\b")
+_LINE_END = re.compile(r"(\r\n|\r|\n)")
+_NOT_A_HEADER = re.compile(r"[^\S\r\n]*[=<>.*+/%,)\]:&|^-]")
+
+
+def cut(text: str) -> list[Cut]:
+    """The stretches of `text` that hold anything but blanks, in order. They do not overlap."""
+    cuts: list[Cut] = []
+    start = 1 if text.startswith("\ufeff") else 0  # of the stretch under way; a byte order mark is no text
+    in_item = False
+    depth = 0  # of braces
+    attributes = -1  # where attributes began that the next `kernel` takes
+
+    def end_stretch(end: int) -> None:
+        nonlocal start, in_item
+        if not in_item:
+            piece = text[start:end]
+            if stripped := piece.strip():
+                first = start + len(piece) - len(piece.lstrip())
+                cuts.append(Cut(first, first + len(stripped), False))
+        else:
+            cuts.append(Cut(start, end, True))
+        start, in_item = end, False
+
+    def begin_item(at: int) -> None:
+        nonlocal start, in_item, depth
+        if in_item:  # its closing brace is missing, or it never had a body
+            end_stretch(_without_closing_comments(text, start, at))
+        end_stretch(at)
+        start, in_item, depth = at, True, 0
+
+    for mark in _MARKS.finditer(text):
+        at = mark.start()
+        match text[at]:
+            case "/":
+                pass
+            case "{":
+                depth += 1
+                attributes = -1
+            case "}":
+                attributes = -1
+                if depth == 1:
+                    end_stretch(mark.end())
+                depth = max(depth - 1, 0)
+            case "@":
+                if attributes < 0 and (_begins(text, at) or (depth == 0 and not in_item)):
+                    attributes = at
+                    if depth == 0:
+                        begin_item(at)
+            case _ if at == 0 or not (text[at - 1].isalnum() or text[at - 1] == "_"):
+                if attributes >= 0:
+                    if depth:
+                        begin_item(attributes)
+                    attributes = -1
+                elif depth == 0 and not in_item or _begins(text, at) and not _NOT_A_HEADER.match(text, mark.end()):
+                    begin_item(at)
+    end_stretch(len(text))
+    return cuts
+
+
+def _begins(text: str, at: int) -> bool:
+    """Whether an item could begin here: at the start of a line, or right behind a `}` or `;`."""
+    at -= 1
+    while at >= 0 and text[at] in " \t":
+        at -= 1
+    return at < 0 or text[at] in "\r\n};\ufeff"
+
+
+def _without_closing_comments(text: str, start: int, end: int) -> int:
+    """Where an unclosed item ends: comments at the very start of the last lines speak of what follows."""
+    pieces = _LINE_END.split(text[start:end])
+    while len(pieces) > 2 and (not pieces[-1].strip() or pieces[-1].startswith("//")):
+        end -= len(pieces.pop()) + len(pieces.pop())
+    return end

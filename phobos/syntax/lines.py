@@ -1,0 +1,82 @@
+"""Offsets to lines and columns and back, in the columns that editors count.
+
+Lines end at `\\n`, `\\r\\n` and `\\r`, and nowhere else. Offsets are code points of the text. Columns count code
+points (utf-32), UTF-16 code units or UTF-8 bytes. A lone surrogate counts as what it would take if it could be
+encoded: one UTF-16 unit, three UTF-8 bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from itertools import accumulate
+from typing import Literal
+
+Encoding = Literal["utf-8", "utf-16", "utf-32"]
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+class LineIndex:
+    """The lines of one text. Lines and columns count from 0; `starts[i]` is the offset of line `i`."""
+
+    __slots__ = ("_ascii", "starts", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.starts = [0, *(m.end() for m in _LINE_END.finditer(text))]
+        self._ascii = text.isascii()
+
+    def line_of(self, offset: int) -> int:
+        return bisect_right(self.starts, max(offset, 0)) - 1
+
+    def line_end(self, line: int) -> int:
+        """The offset behind the last character of a line, its line end not counted."""
+        if line + 1 >= len(self.starts):
+            return len(self.text)
+        end = self.starts[line + 1] - 1
+        return end - 1 if end > self.starts[line] and self.text[end - 1 : end + 1] == "\r\n" else end
+
+    def line_text(self, line: int) -> str:
+        """The characters of a line without its line end."""
+        return self.text[self.starts[line] : self.line_end(line)]
+
+    def position(self, offset: int, encoding: Encoding = "utf-32") -> tuple[int, int]:
+        """(line, column) of an offset, which is clamped to the text. Inside `\\r\\n` it is the end of the line."""
+        offset = min(max(offset, 0), len(self.text))
+        line = self.line_of(offset)
+        start = self.starts[line]
+        offset = min(offset, self.line_end(line))
+        if self._ascii or encoding == "utf-32":
+            return line, offset - start
+        before = self.text[start:offset]
+        if before.isascii():
+            return line, offset - start
+        return line, sum(map(_WIDTHS[encoding], before))
+
+    def offset(self, line: int, column: int, encoding: Encoding = "utf-32") -> int:
+        """The offset of a place. Lines and columns beyond the text are clamped; inside a character is before it."""
+        if line < 0:
+            return 0
+        if line >= len(self.starts):
+            return len(self.text)
+        start, end = self.starts[line], self.line_end(line)
+        column = max(column, 0)
+        if self._ascii or encoding == "utf-32":
+            return min(start + column, end)
+        content = self.text[start:end]
+        if content.isascii():
+            return min(start + column, end)
+        return start + bisect_right(list(accumulate(map(_WIDTHS[encoding], content))), column)
+
+
+def _utf8(character: str) -> int:
+    point = ord(character)
+    return 1 if point < 0x80 else 2 if point < 0x800 else 3 if point < 0x10000 else 4
+
+
+def _utf16(character: str) -> int:
+    return 1 if ord(character) < 0x10000 else 2
+
+
+_WIDTHS = {"utf-8": _utf8, "utf-16": _utf16}

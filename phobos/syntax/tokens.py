@@ -1,0 +1,142 @@
+"""Characters to tokens: the words of Phobos and where a newline ends a statement.
+
+One compiled `re` cuts the text; a table says what each word is. A token is `(start, end, text)`, and its kind
+is one letter, so that the kinds of a stretch of tokens are a `str`: it can be searched, and it is the key under
+which the parser keeps what it learnt about that stretch (`pieces.py`).
+"""
+
+from __future__ import annotations
+
+import re
+
+from phobos.syntax.tree import Comment
+from phobos.value import value
+
+Token = tuple[int, int, str]
+
+NAME, INT, FLOAT, BOOL, MISSING, UNKNOWN, END = "n", "i", "d", "b", "_", "?", ";"
+COMMENT, NEWLINE = "#", "\n"
+
+KEYWORDS = {
+    "kernel": "K", "fn": "F", "let": "L", "var": "V", "if": "I", "else": "E", "for": "R", "in": "N", "while": "W",
+    "break": "B", "continue": "C", "return": "T", "true": BOOL, "false": BOOL,
+}  # fmt: skip
+
+_OPERATORS = {
+    "==": "q", "!=": "q", "<=": "o", ">=": "o", "<<": "h", ">>": "h", "*": "*", "/": "*", "%": "*", "!": "!", "~": "!",
+    "+=": "a", "-=": "a", "*=": "a", "/=": "a", "%=": "a", ":+": "s", "->": "r", "&&": "A", "||": "O",
+    **{c: c for c in "(){}[],:;@.=<>+-&|^"},
+}  # fmt: skip
+
+TERMINALS = {
+    NAME: "NAME", INT: "INT", FLOAT: "FLOAT", BOOL: "BOOL", MISSING: "MISSING", END: "END",
+    "K": "KERNEL", "F": "FN", "L": "LET", "V": "VAR", "I": "IF", "E": "ELSE", "R": "FOR", "N": "IN", "W": "WHILE",
+    "B": "BREAK", "C": "CONTINUE", "T": "RETURN",
+    "q": "EQUALITY", "o": "ORDER", "h": "SHIFT", "*": "PRODUCT", "!": "PREFIX", "a": "ASSIGN",
+    "(": "LPAR", ")": "RPAR", "[": "LSQB", "]": "RSQB", "{": "LBRACE", "}": "RBRACE", ",": "COMMA", ":": "COLON",
+    "@": "AT", ".": "DOT", "=": "EQUAL", "<": "LESSTHAN", ">": "MORETHAN", "+": "PLUS", "-": "MINUS",
+    "&": "AMPERSAND", "|": "VBAR", "^": "CIRCUMFLEX",
+    "s": "SPAN", "r": "ARROW", "A": "AND", "O": "OR",
+}  # fmt: skip
+"""Kind to the name of the terminal in `grammar.lark`. `?` (a character that starts no token) has none."""
+
+_ENDERS = frozenset((NAME, INT, FLOAT, BOOL, ")", "]", "}", "B", "C", "T"))
+
+_SCAN = re.compile(
+    r"""([^\S\r\n]*+)              # blanks of any kind
+    ( [^\W\d]\w*                   # a name or keyword
+    | //[^\r\n]*                   # a comment
+    | 0[xX]\w*                     # numbers take what is glued to them, so that one message can say so
+    | [0-9][0-9_]*(?:\.[0-9_]*(?:[eE][+-]?[0-9])?|[eE][+-]?[0-9])\w*
+    | [0-9]\w*
+    | [\r\n]\s*                    # one or more line ends
+    | :\+ | -> | [-+*/%=!<>]= | << | >> | && | \|\|
+    | . )""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+class _Kinds(dict[str, str]):
+    """Word to kind. What is not in the table is told by its first character; names are kept, within bounds."""
+
+    def __missing__(self, word: str) -> str:
+        first = word[0]
+        if first == "_" or first.isalpha():
+            if len(self) > 20_000:
+                self.clear()
+                self.update(KEYWORDS)
+                self.update(_OPERATORS)
+            self[word] = NAME
+            return NAME
+        if first in "0123456789":
+            plain = word[:2] in ("0x", "0X") or not _FLOAT.match(word)
+            return INT if plain else FLOAT
+        if first == "/":
+            return COMMENT
+        if first in "\r\n":
+            return NEWLINE
+        return UNKNOWN
+
+
+_FLOAT = re.compile(r"[0-9][0-9_]*(?:\.|[eE][+-]?[0-9])")
+_KINDS = _Kinds({**KEYWORDS, **_OPERATORS})
+
+
+@value
+class Tokens:
+    """The tokens of a text: `kinds[i]` is the kind of `list[i]`. A statement end is a token, written or not."""
+
+    text: str
+    kinds: str
+    list: list[Token]
+    comments: tuple[Comment, ...]
+
+    def first_of_line(self, index: int) -> bool:
+        """Whether token `index` has a line end between it and the token before it."""
+        before = self.list[index - 1][1] if index else 0
+        between = self.text[before : self.list[index][0]]
+        return index == 0 or "\n" in between or "\r" in between
+
+
+def tokenize(text: str) -> Tokens:
+    """Tokens and comments of `text`. Characters that start no token are tokens of kind `?`, runs of them one."""
+    kinds: list[str] = []
+    tokens: list[Token] = []
+    comments: list[Comment] = []
+    table = _KINDS
+    enders = _ENDERS
+    add_kind = kinds.append
+    add = tokens.append
+    last = ""
+    position = 0
+    for blank, word in _SCAN.findall(text):
+        start = position + len(blank)
+        position = start + len(word)
+        kind = table[word]
+        if kind == NEWLINE:
+            if last in enders:
+                add_kind(END)
+                add((start, start + 1, word))
+                last = END
+        elif kind == COMMENT:
+            comments.append(Comment(start, position, word))
+        elif kind == UNKNOWN and tokens and (glued := _glue(tokens, last, start, word)):
+            tokens[-1] = glued
+        else:
+            add_kind(kind)
+            add((start, position, word))
+            last = kind
+    if last in enders:
+        add_kind(END)
+        add((len(text), len(text), ""))
+    return Tokens(text, "".join(kinds), tokens, tuple(comments))
+
+
+def _glue(tokens: list[Token], last: str, start: int, word: str) -> Token | None:
+    """The token before a stray character, with it: marks that combine belong to their name, strays to each other."""
+    before = tokens[-1]
+    if before[1] != start:
+        return None
+    if last == UNKNOWN or (last == NAME and ("a" + word).isidentifier()):
+        return before[0], start + len(word), before[2] + word
+    return None
