@@ -9,6 +9,7 @@ mean the same sum have the same key, however they were spelled, commuted, distri
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from math import gcd
 
 Atom = tuple[object, ...]
@@ -18,6 +19,7 @@ Atom = tuple[object, ...]
 Monomial = tuple[Atom, ...]  # sorted by repr, repeated for powers; () is the constant term
 
 
+@lru_cache(maxsize=65536)  # an opaque atom holds whole keys, and every product sorts
 def _order(atom: Atom) -> str:
     return repr(atom)
 
@@ -76,7 +78,7 @@ class Poly:
         terms: dict[Monomial, int] = {}
         for left, a in self.terms.items():
             for right, b in other.terms.items():
-                monomial = tuple(sorted(left + right, key=_order)) if left and right else left or right
+                monomial = product_of(left, right)
                 terms[monomial] = terms.get(monomial, 0) + a * b
         return Poly(terms)
 
@@ -128,7 +130,8 @@ class Poly:
         for monomial, c in self.terms.items():
             product = Poly.of(c)
             for atom in monomial:
-                product = product * (replace(atom) or Poly({(atom,): 1}))
+                replacement = replace(atom)
+                product = product * (Poly({(atom,): 1}) if replacement is None else replacement)
             total = total + product
         return total
 
@@ -148,6 +151,11 @@ class Poly:
         return " + ".join(
             "*".join([str(c)] * (c != 1 or not m) + [_show(a) for a in m]) for m, c in self.key
         )
+
+
+def product_of(left: Monomial, right: Monomial) -> Monomial:
+    """The product of two monomials, in its one order."""
+    return tuple(sorted(left + right, key=_order)) if left and right else left or right
 
 
 def _poly(operand: Poly | int) -> Poly:

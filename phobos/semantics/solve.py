@@ -1,0 +1,176 @@
+"""Proofs about polynomials: is this one never negative, given that those are not?
+
+Knows integers, nothing of programs. A proof writes the goal as a sum of given polynomials, each times something
+that is never negative, plus terms that are never negative themselves. Products of atoms count as unknowns of
+their own, so `T * (G - 1 - p)` follows from `G - 1 - p` wherever `T` is never negative. Sound and incomplete:
+"no" means that no proof was found within the budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from math import gcd
+
+from phobos.semantics.poly import Atom, Monomial, Poly, product_of
+
+Terms = dict[Monomial, int]
+Sign = Callable[[Atom], bool]
+
+DEPTH = 7
+BUDGET = 48
+
+
+def never_negative(goal: Poly, given: Iterable[Poly], nonneg: Sign, budget: int = BUDGET) -> bool:
+    """Whether `goal >= 0` follows. `nonneg(atom)` says that an atom is never negative."""
+    signs: dict[Monomial, bool] = {}
+    if _is_sum_of_nonnegatives(goal.terms, signs, nonneg):
+        return True
+    usable = relevant(goal, given)
+    if not usable:
+        return False
+    return _search(
+        _primitive(goal.terms), [g.terms for g in usable], signs, nonneg, DEPTH, [budget], set()
+    )
+
+
+def contradictory(given: Sequence[Poly], nonneg: Sign, budget: int = BUDGET) -> bool:
+    """Whether the given polynomials cannot all be non-negative at once."""
+    for index, one in enumerate(given):
+        others = [*given[:index], *given[index + 1 :]]
+        if never_negative(-one - 1, others, nonneg, budget):
+            return True
+    return False
+
+
+def relevant(goal: Poly, given: Iterable[Poly], most: int = 24) -> list[Poly]:
+    """Those of `given` that share atoms with the goal, directly or through one another."""
+    rest = [(g, g.atoms) for g in given]
+    wanted = set(goal.atoms)
+    picked: list[Poly] = []
+    while rest and len(picked) < most:
+        near = [pair for pair in rest if not pair[1].isdisjoint(wanted)] if wanted else rest
+        if not near:
+            break
+        rest = [pair for pair in rest if pair[1].isdisjoint(wanted)] if wanted else []
+        for g, atoms in near:
+            picked.append(g)
+            wanted |= atoms
+    return picked[:most]
+
+
+def tightened(constraint: Poly, divisor: Callable[[Atom], int]) -> Poly:
+    """`constraint >= 0` as strong as integers allow: what its other terms are a multiple of rounds its constant."""
+    constant = constraint.terms.get((), 0)
+    rest = constraint - constant
+    step = rest.divisor(divisor)
+    if step > 1 and constant % step:
+        return rest + (constant // step) * step
+    return constraint
+
+
+def _is_nonneg(monomial: Monomial, signs: dict[Monomial, bool], nonneg: Sign) -> bool:
+    known = signs.get(monomial)
+    if known is None:
+        known = all(nonneg(atom) or monomial.count(atom) % 2 == 0 for atom in monomial)
+        signs[monomial] = known
+    return known
+
+
+def _is_sum_of_nonnegatives(terms: Terms, signs: dict[Monomial, bool], nonneg: Sign) -> bool:
+    return all(c > 0 and _is_nonneg(m, signs, nonneg) for m, c in terms.items())
+
+
+def _primitive(terms: Terms) -> Terms:
+    content = 0
+    for c in terms.values():
+        content = gcd(content, c)
+        if content == 1:
+            return terms
+    return {m: c // content for m, c in terms.items()} if content > 1 else terms
+
+
+def _search(
+    goal: Terms,
+    given: list[Terms],
+    signs: dict[Monomial, bool],
+    nonneg: Sign,
+    depth: int,
+    budget: list[int],
+    seen: set[frozenset[tuple[Monomial, int]]],
+) -> bool:
+    bad = [(m, c) for m, c in goal.items() if c < 0 or not _is_nonneg(m, signs, nonneg)]
+    if not bad:
+        return True
+    if depth == 0:
+        return False
+    mark = frozenset(goal.items())
+    if mark in seen:
+        return False
+    seen.add(mark)
+    # The term of the highest degree first: what cancels it may leave the lower ones repaired.
+    bad.sort(key=lambda term: -len(term[0]))
+    tried = 0
+    for monomial, coefficient in bad:
+        options = _options(monomial, coefficient, given, signs, nonneg)
+        if not options:
+            if monomial and not any(_has_opposite(monomial, coefficient, g) for g in given):
+                return False  # nothing given can ever bring the opposite of this term in
+            continue
+        for constraint, a, quotient in options:
+            if budget[0] <= 0:
+                return False
+            budget[0] -= 1
+            k, scale = abs(coefficient), abs(a)
+            common = gcd(k, scale)
+            k, scale = k // common, scale // common
+            rest = {m: c * scale for m, c in goal.items()} if scale != 1 else dict(goal)
+            for m, c in constraint.items():
+                target = product_of(m, quotient)
+                value = rest.get(target, 0) - k * c
+                if value:
+                    rest[target] = value
+                else:
+                    rest.pop(target, None)
+            if _search(_primitive(rest), given, signs, nonneg, depth - 1, budget, seen):
+                return True
+        tried += 1
+        if tried == 2:
+            return False
+    return False
+
+
+def _has_opposite(monomial: Monomial, coefficient: int, constraint: Terms) -> bool:
+    """Whether subtracting a multiple of the constraint could add the opposite of the term."""
+    return any(
+        (c > 0) == (coefficient > 0) and _quotient(monomial, m) is not None for m, c in constraint.items()
+    )
+
+
+def _options(
+    monomial: Monomial, coefficient: int, given: list[Terms], signs: dict[Monomial, bool], nonneg: Sign
+) -> list[tuple[Terms, int, Monomial]]:
+    found: list[tuple[int, int, Terms, int, Monomial]] = []
+    for index, constraint in enumerate(given):
+        for m, a in constraint.items():
+            if (a > 0) != (coefficient > 0) or (not m and len(monomial) > 1):
+                continue
+            quotient = _quotient(monomial, m)
+            if quotient is not None and _is_nonneg(quotient, signs, nonneg):
+                found.append((len(quotient), index, constraint, a, quotient))
+    found.sort(key=lambda option: (option[0], len(option[2]), option[1]))
+    return [(constraint, a, quotient) for _, _, constraint, a, quotient in found]
+
+
+def _quotient(monomial: Monomial, divisor: Monomial) -> Monomial | None:
+    if not divisor:
+        return monomial
+    if len(divisor) > len(monomial):
+        return None
+    if divisor == monomial:
+        return ()
+    rest = list(monomial)
+    for atom in divisor:
+        if atom not in rest:
+            return None
+        rest.remove(atom)
+    return tuple(rest)
