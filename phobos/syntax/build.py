@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import Any
 
 from phobos.syntax.tokens import Token
@@ -60,6 +59,9 @@ _INT = re.compile(r"0[xX][0-9a-fA-F](?:_?[0-9a-fA-F])*|[0-9](?:_?[0-9])*")
 _FLOAT = re.compile(
     r"[0-9](?:_?[0-9])*(?:\.(?:[0-9](?:_?[0-9])*)?(?:[eE][+-]?[0-9](?:_?[0-9])*)?|[eE][+-]?[0-9](?:_?[0-9])*)"
 )
+
+
+_FLOAT_START = re.compile(r"[0-9][0-9_]*(?:\.|[eE][+-]?[0-9])")
 
 
 @value
@@ -156,19 +158,18 @@ def shaped_type(problems: Problems, word: Token, less: Token, scalar: Token, mor
     if word[2] == "tensor":
         return TensorType(word[0], rest[-1][1], element, dims)
     if word[2] != "tile" and word[2]:
-        near = get_close_matches(word[2], ("tensor", "tile"), 1)
+        near = _near(word[2], ("tensor", "tile"))
         problems.append(
             SyntaxProblem("PH001", f"expected `tensor` or `tile`, found `{word[2]}`", word[0], word[1],
-                          help=f"did you mean `{near[0]}`?" if near else None)
+                          help=f"did you mean `{near}`?" if near else None)
         )  # fmt: skip
-        if near == ["tensor"]:
+        if near == "tensor":
             return TensorType(word[0], rest[-1][1], element, dims)
     return TileType(word[0], rest[-1][1], element, dims)
 
 
 def _unknown_type(word: Token, what: str) -> SyntaxProblem:
-    near = get_close_matches(word[2].lower(), (*SCALARS, "tensor", "tile"), 1)
-    meant = _FOREIGN_TYPES.get(word[2]) or (near[0] if near else None)
+    meant = _FOREIGN_TYPES.get(word[2]) or _near(word[2].lower(), (*SCALARS, "tensor", "tile"))
     return SyntaxProblem(
         "PH001",
         f"{what} `{word[2]}`",
@@ -177,6 +178,12 @@ def _unknown_type(word: Token, what: str) -> SyntaxProblem:
         label="not a type",
         help=f"did you mean `{meant}`?" if meant else f"the element types are {', '.join(SCALARS)}",
     )
+
+
+def _near(word: str, choices: tuple[str, ...]) -> str | None:
+    from difflib import get_close_matches  # only when something is wrong
+
+    return next(iter(get_close_matches(word, choices, 1)), None)
 
 
 _FOREIGN_TYPES = {"float": "f32", "double": "f64", "half": "f16", "int": "i32", "float32": "f32", "float16": "f16",
@@ -302,6 +309,13 @@ def name(problems: Problems, word: Token) -> Name:
 
 def bool_(problems: Problems, word: Token) -> Bool:
     return Bool(word[0], word[1], word[2] == "true")
+
+
+def number_problem(word: Token) -> SyntaxProblem | None:
+    """What is wrong with a number, if anything is."""
+    problems: Problems = []
+    (int_ if word[2].isdigit() or not _FLOAT_START.match(word[2]) else float_)(problems, word)
+    return problems[0] if problems else None
 
 
 def int_(problems: Problems, word: Token) -> Int:

@@ -7,12 +7,14 @@ it stands in, are as if it were not there. `mistakes` has the words for what wen
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from operator import itemgetter
 from typing import Any
 
 from phobos.syntax import mistakes
 from phobos.syntax.build import ConditionHeader, ForHeader, FunctionHeader, KernelHeader
 from phobos.syntax.pieces import DEPTH, Shape, make, shape_of
-from phobos.syntax.tokens import END, NAME, Token, Tokens, tokenize
+from phobos.syntax.tokens import END, KEYWORDS, NAME, Token, Tokens, tokenize
 from phobos.syntax.tree import (
     Attribute,
     Block,
@@ -24,16 +26,18 @@ from phobos.syntax.tree import (
     If,
     Item,
     Kernel,
+    Missing,
     Name,
     Stmt,
     SyntaxProblem,
     While,
 )
 
-_SIMPLE_END = re.compile(r"[^;{}LVIERWBCTKF@]*")
+_SIMPLE_END = re.compile(r"[^;{}LVIERWBCT]*")
 _HEADER_END = re.compile(r"[^{}LVIERWBCT@]*")
 _HEADERS = {"R": "for_header", "W": "while_header", "I": "if_header"}
 _CONTINUES = frozenset("*=<>oqh+&|^AOas:,)].rN[")  # no statement begins with these
+_INFIX = frozenset("*<>oqh+&|^AO=a")
 _JOINED_LINES = 32  # as many lines are tried together for one statement
 _REST_PARTS = 8
 
@@ -149,8 +153,9 @@ class _ItemParser:
         end = self._header_end(start)
         if kinds[start] == NAME:
             word = self.list[start][2]
-            self.problems.append(mistakes.misspelt_keyword(self.list[start]))
-            self.kinds = kinds = kinds[:start] + ("F" if word.startswith("f") else "K") + kinds[start + 1 :]
+            meant = "fn" if word.startswith("f") or word == "def" else "kernel"
+            self.problems.append(mistakes.misspelt_keyword(self.list[start], meant))
+            self.kinds = kinds = kinds[:start] + KEYWORDS[meant] + kinds[start + 1 :]
         rule = "kernel_header" if kinds[start] == "K" else "function_header"
         said = len(self.problems)
         header: KernelHeader | FunctionHeader = self._piece(rule, start, end)
@@ -205,8 +210,12 @@ class _ItemParser:
             elif kind == "{":
                 self.problems.append(mistakes.bare_block(self.tokens, self.at))
                 self._open(frames, "{", None)
+            elif kind == "E":
+                self._stray_else(frames)
             else:
                 self._simple(frames[-1].statements)
+                if self.at < count and kinds[self.at] == "{":
+                    self._stray_block(frames)
         end = len(self.text)
         suspect = next((f for f in reversed(frames) if f.opening >= 0), None)
         if unclosed is None and suspect is not None:
@@ -297,7 +306,7 @@ class _ItemParser:
         kinds = self.kinds
         at = self.at
         if kinds.startswith(";E", at) and self.list[at][2] != ";":
-            self.problems.append(mistakes.else_on_next_line(self.tokens, at))
+            self.problems.append(mistakes.newline_ends(self.tokens, [at]))
             at += 1
         if not kinds.startswith("E", at):
             return False
@@ -371,18 +380,32 @@ class _ItemParser:
         if joined is not None:
             end, header = joined
         else:
+            failure = shape_of(_HEADERS[keyword], kinds[start:end]).failure
+            if failure is not None:
+                end = self._line_that_stands_alone(start, end, start + failure.at) or end
             header = self._piece(_HEADERS[keyword], start, end)
         self.at = end
         if kinds.startswith("{", end):
             return header, True
         if kinds.startswith(";{", end) and self.list[end][2] != ";":
             if len(self.problems) == said:
-                self.problems.append(mistakes.brace_on_next_line(self.tokens, end))
+                self.problems.append(mistakes.newline_ends(self.tokens, [end]))
             self.at = end + 1
             return header, True
         if len(self.problems) == said:
             self.problems.append(mistakes.expected_block(self.tokens, start, end))
         return header, False
+
+    def _stray_else(self, frames: list[_Frame]) -> None:
+        self.problems.append(mistakes.else_alone(self.tokens, self.at))
+        self.at += 1
+        if self.kinds.startswith("{", self.at):
+            self._stray_block(frames)
+
+    def _stray_block(self, frames: list[_Frame]) -> None:
+        """A `{` behind something that takes no block, which has been told of: read as the block of an `if`."""
+        at = self.list[self.at][0]
+        self._open(frames, "I", ConditionHeader(at, at, Missing(at, at)))
 
     # --- statements ---------------------------------------------------------------------------------------------
 
@@ -398,6 +421,8 @@ class _ItemParser:
         if clean and shape.depth + self.nested <= DEPTH and not self._continued(end):
             statements.append(make(shape, self.list[start:end], 0, self.problems))
             self.at = end
+            if end < len(kinds) and kinds[end] not in ";}":
+                self.problems.append(mistakes.statement_goes_on(self.tokens, end))
             return
         joined = self._joined("simple", start, end)
         if joined is not None:
@@ -406,6 +431,10 @@ class _ItemParser:
                 statements.append(node)
             return
         if shape.failure is not None:
+            if end < len(kinds) and kinds[end] not in ";{}" and not self.tokens.first_of_line(end):
+                end = self._past_keyword(start, end)
+                shape = shape_of("simple", kinds[start:end])
+            assert shape.failure is not None
             earlier = self._line_that_stands_alone(start, end, start + shape.failure.at)
             if earlier is not None:
                 end = earlier
@@ -413,6 +442,12 @@ class _ItemParser:
         if node is not None:
             statements.append(node)
         self.at = end
+
+    def _past_keyword(self, start: int, end: int) -> int:
+        """The end of an unfinished statement that has a keyword where something else should stand."""
+        match = _SIMPLE_END.match(self.kinds, end + 1)
+        assert match is not None
+        return match.end()
 
     def _continued(self, end: int) -> bool:
         """Whether the line after the statement end at `end` begins with something that begins no statement."""
@@ -432,6 +467,7 @@ class _ItemParser:
             return None
         breaks: list[int] = []
         best: tuple[int, Shape, list[int]] | None = None
+        complete = shape.failure is None
         while len(breaks) < _JOINED_LINES and kinds.startswith(END, end) and self.list[end][2] != ";":
             if shape.failure is None and not self._continued(end):
                 break
@@ -446,14 +482,19 @@ class _ItemParser:
             shape = shape_of(rule, together)
             if shape.failure is None:
                 best = end, shape, breaks.copy()
-            elif shape.failure.at < len(together):
+                continue
+            if complete and len(breaks) == 1 and kinds[following] in _INFIX:
+                best = end, shape, breaks.copy()  # the operand after the operator is still to come
+            if shape.failure.at < len(together):
                 break
         if best is None:
             return None
         end, shape, breaks = best
         tokens = [t for i, t in enumerate(self.list[start:end], start) if i not in breaks]
-        self.problems.append(mistakes.newline_in_statement(self.tokens, breaks))
-        return end, self._node(shape, rule, tokens, "".join(k for k in together if k != END)[: len(tokens)], None)
+        self.problems.append(mistakes.newline_ends(self.tokens, breaks))
+        if shape.failure is not None:
+            return end, make(shape, tokens, tokens[-1][1], [])
+        return end, self._node(shape, rule, tokens, together[: len(tokens)], None)
 
     def _line_that_stands_alone(self, start: int, end: int, failed: int) -> int | None:
         """Where the unfinished statement ends whose next line was read as its continuation.
@@ -465,7 +506,11 @@ class _ItemParser:
             if not self.tokens.first_of_line(index):
                 continue
             alone = shape_of("simple", self.kinds[index:end])
-            if alone.failure is None or index + alone.failure.at > failed:
+            further = alone.failure is None or index + alone.failure.at > failed
+            if self.kinds[index - 1] == "." and alone.failure is not None:
+                further = index + alone.failure.at >= failed
+            assigns = ("=" in self.kinds[index:end] or "a" in self.kinds[index:end]) and failed < end
+            if further and (assigns or self._indent(index) <= self._indent(start)):
                 return index
             return None
         return None
@@ -480,7 +525,7 @@ class _ItemParser:
             breaks = [start + i for i, k in enumerate(kinds) if k == END]
             tokens = [t for t, k in zip(tokens, kinds) if k != END]
             kinds = kinds.replace(END, "")
-            self.problems.append(mistakes.newline_in_statement(self.tokens, breaks))
+            self.problems.append(mistakes.newline_ends(self.tokens, breaks))
             said: list[SyntaxProblem] = []
             kept, self.problems = self.problems, said
             try:
@@ -495,7 +540,8 @@ class _ItemParser:
             return self._stand_in(rule, tokens)
         failure = shape.failure
         if failure is not None:
-            self.problems.append(mistakes.unexpected(self.tokens, rule, failure, tokens, kinds))
+            after = self._index_after(tokens)
+            self.problems.append(mistakes.unexpected(self.tokens, rule, failure, tokens, kinds, after))
             words: list[SyntaxProblem] = []  # one mistake, one diagnostic
             node = make(shape, tokens, len(self.text), words)
             parts = self._parts(tokens[shape.rest :], kinds[shape.rest :])
@@ -508,12 +554,16 @@ class _ItemParser:
         if words:
             self.problems.extend(words)
         elif shape.chained:
-            self.problems.append(mistakes.chained(tokens, kinds, shape.chained))
+            self.problems.append(mistakes.chained(tokens, shape.chained))
         elif shape.targets:
             self.problems.append(mistakes.not_assignable(node, tokens[shape.targets[0]]))
         if shape.targets:
             return Broken(node.start, node.end, (node.target, node.value))
         return node
+
+    def _index_after(self, tokens: list[Token]) -> int:
+        """The index of the token behind a piece."""
+        return bisect_right(self.list, tokens[-1][0], key=itemgetter(0))
 
     def _parts(self, tokens: list[Token], kinds: str) -> tuple[Expr, ...]:
         """The expressions among tokens that no statement took."""

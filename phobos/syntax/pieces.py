@@ -12,6 +12,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from lark import Lark
+
 from phobos.syntax import build, table
 from phobos.syntax.tokens import BOOL, MISSING, NAME, TERMINALS, Token
 from phobos.syntax.tree import SyntaxProblem
@@ -162,18 +164,20 @@ class Recorder:
 
 
 _recorder = Recorder()
+_lark: Lark | None = None
 _ORDER = (MISSING, ")", "]", NAME, "R", "N", "=", ",", ":", ">", "(", "[", "<", "i", "L")
 # What recovery may put in, the best guess first.
 
 
 def _learn(start: str, kinds: str) -> Shape:
-    global _learnt
+    global _learnt, _lark
     _learnt += 1
     if _brackets_too_deep(kinds):
         return _too_deep(kinds)
-    lark = table.lark(_recorder)
+    if _lark is None:
+        _lark = table.load(table.STARTS, _recorder, table.cache_file())
     _recorder.reset()
-    state = lark.parse_interactive(None, start).parser_state
+    state = _lark.parse_interactive(None, start).parser_state
     tokens = [_Value(TERMINALS.get(k, k), i) for i, k in enumerate(kinds)]
     end = _Value("$END", len(kinds))
     added: list[tuple[str, int]] = []
@@ -200,7 +204,7 @@ def _learn(start: str, kinds: str) -> Shape:
                     rest, at, count = at, at, at
                     continue
                 kind = next((k for k in _ORDER if _fits(state, TERMINALS[k], following)), None)
-                if kind == ")" and at and kinds[at - 1] == "(" and (not added or added[-1][1] != at):
+                if kind == ")" and at and kinds[at - 1] == "(" and _fits(state, "MISSING"):
                     kind = MISSING  # `exp(` has an argument still to come
                 if kind is None and at == count:
                     kind = next((k for k in _ORDER if _fits(state, TERMINALS[k])), None)

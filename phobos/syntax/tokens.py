@@ -93,6 +93,8 @@ class Tokens:
 
     def first_of_line(self, index: int) -> bool:
         """Whether token `index` has a line end between it and the token before it."""
+        if index and self.kinds[index - 1] == END and self.list[index - 1][2] != ";":
+            return True
         before = self.list[index - 1][1] if index else 0
         between = self.text[before : self.list[index][0]]
         return index == 0 or "\n" in between or "\r" in between
