@@ -75,7 +75,7 @@ def cut(text: str) -> list[Cut]:
                     if depth:
                         begin_item(attributes)
                     attributes = -1
-                elif depth == 0 and not in_item or _begins(text, at) and not _NOT_A_HEADER.match(text, mark.end()):
+                elif not (in_item or depth) or (_begins(text, at) and not _NOT_A_HEADER.match(text, mark.end())):
                     begin_item(at)
     end_stretch(len(text))
     return cuts

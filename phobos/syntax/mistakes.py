@@ -149,7 +149,8 @@ def newline_ends(tokens: Tokens, breaks: list[int]) -> SyntaxProblem:
     elif kind == "E":
         label, help = "move this up behind the `}`", "`else` stays on the line of the `}` before it"
     elif kind in ")]":
-        label, help = "move this up", f"a line may break after `,`, an operator or an opening bracket, not before `{word}`"
+        label = "move this up"
+        help = f"a line may break after `,`, an operator or an opening bracket, not before `{word}`"
     else:
         label, help = "move this up", f"break the line after {show(word)} instead of before it"
     if kind in _OPERAND_ENDS and kind not in ")]":
@@ -184,7 +185,9 @@ def _join(tokens: Tokens, breaks: list[int]) -> Fix | None:
 # --- pieces -----------------------------------------------------------------------------------------------------
 
 
-def unexpected(tokens: Tokens, rule: str, failure: Failure, piece: list[Token], kinds: str, after: int) -> SyntaxProblem:
+def unexpected(
+    tokens: Tokens, rule: str, failure: Failure, piece: list[Token], kinds: str, after: int
+) -> SyntaxProblem:
     """A piece (its tokens and kinds) that fails at one of them, or at its end, where token `after` follows."""
     at = failure.at
     before = kinds[at - 1] if at else ""
@@ -249,16 +252,21 @@ def _unclosed(opening: Token, place: tuple[int, int], kind: str, what: str) -> S
     )  # fmt: skip
 
 
-def _stray(token: Token, expected: str) -> SyntaxProblem:
+def _stray(token: Token, what: str) -> SyntaxProblem:
     start, end, text = token
-    names = {"?": "choose with `where(condition, a, b)` or an `if`", "#": "a comment begins with `//`",
-             '"': "there are no strings", "'": "there are no strings", "\ufeff": "a byte order mark stands at the start of a file only",
-             "$": None, "\\": "a line goes on after an operator, `,` or an opening bracket without a mark"}  # fmt: skip
     many = "character" if len(text) == 1 else "characters"
-    return SyntaxProblem(
-        "PH001", f"{expected} the {many} {show(text)}" if expected != "unexpected" else f"unexpected {many} {show(text)}",
-        start, end, help=names.get(text[0]),
-    )  # fmt: skip
+    article = "the " if what.endswith("found") else ""
+    return SyntaxProblem("PH001", f"{what} {article}{many} {show(text)}", start, end, help=_STRAY.get(text[0]))
+
+
+_STRAY = {
+    "?": "choose with `where(condition, a, b)` or an `if`",
+    "#": "a comment begins with `//`",
+    '"': "there are no strings",
+    "'": "there are no strings",
+    "\\": "a line goes on by itself after an operator, a `,` or an opening bracket",
+    "\ufeff": "a byte order mark may stand at the start of a file only",
+}
 
 
 def _wanted(rule: str, failure: Failure, kinds: str, before: str) -> str:
@@ -344,7 +352,8 @@ def _advice(rule: str, failure: Failure, piece: list[Token], kinds: str, kind: s
         return "a block stands in braces: `{ ... }`", None
     if rule == "for_header" and before == "N":
         return "a loop runs over `range(first, end)` or `range(first, end, step)`", None
-    if rule == "for_header" and kind != "," and at > 2 and "COMMA" in failure.expected and "RPAR" not in failure.expected:
+    one_bound = "COMMA" in failure.expected and "RPAR" not in failure.expected
+    if rule == "for_header" and kind != "," and at > 2 and one_bound:
         return "`range` takes a first value and an end: `range(0, n)`", None
     if rule == "attribute" and kind == "[":
         return "a list of values is written `NAME in [16, 32]`", None

@@ -177,7 +177,7 @@ def _learn(start: str, kinds: str) -> Shape:
     if _lark is None:
         _lark = table.load(table.STARTS, _recorder, table.cache_file())
     _recorder.reset()
-    state = _lark.parse_interactive(None, start).parser_state
+    state: Any = _lark.parse_interactive(None, start).parser_state
     tokens = [_Value(TERMINALS.get(k, k), i) for i, k in enumerate(kinds)]
     end = _Value("$END", len(kinds))
     added: list[tuple[str, int]] = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterator
 from copy import copy
 from pathlib import Path
 from typing import Any
@@ -33,8 +33,8 @@ class Given(Lexer):
     def __init__(self, configuration: object) -> None:
         pass
 
-    def lex(self, tokens: Iterable[Any], *rest: object) -> Iterable[Any]:
-        return tokens
+    def lex(self, tokens: Any, parser_state: Any = None) -> Iterator[Any]:
+        return iter(tokens)
 
 
 def load(starts: list[str], transformer: object, cache: Path | None) -> Lark:
@@ -74,4 +74,4 @@ def probe(state: Any) -> Any:
     """A copy of a parser's state that makes nothing, to try tokens on."""
     silent = copy(state.parse_conf)
     silent.callbacks = {}
-    return ParserState(silent, None, list(state.state_stack), [])
+    return ParserState(silent, state.lexer, list(state.state_stack), [])
