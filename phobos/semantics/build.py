@@ -1,11 +1,28 @@
-"""Tree to typed program: names, types, shapes, constants; functions inlined, effects put in order."""
+"""Tree to typed program: names, types, shapes, constants; functions inlined, effects put in order.
+
+`build` is the door; the work is in `build_attributes`, `build_types` (parameters), `build_statements`,
+`build_expressions`, `build_subscripts`, `build_builtins`, `build_calls`, `build_operators` and `build_numbers`,
+which share one `build_context.Build`. What needs the finished program is said by `build_flow`.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 
-from phobos.semantics.program import Program, Settings
+from phobos.semantics import ir
+from phobos.semantics.build_attributes import constants_of, flags_of, launch_of, promises_of
+from phobos.semantics.build_context import Build, Frame
+from phobos.semantics.build_expressions import expression
+from phobos.semantics.build_flow import after_building
+from phobos.semantics.build_statements import block, missing_return
+from phobos.semantics.build_types import parameters_of
+from phobos.semantics.names import Scope
+from phobos.semantics.program import Launch, Program, Promise, Settings
 from phobos.syntax import tree
+
+_DEPTH = 20_000
+"""Nesting is bounded by the parser; an expression of that depth takes several calls a level here."""
 
 
 def build(item: tree.Item, functions: Mapping[str, tree.Item], settings: Settings = Settings()) -> Program:
@@ -13,4 +30,86 @@ def build(item: tree.Item, functions: Mapping[str, tree.Item], settings: Setting
 
     Raises ValueError when `item.node` is None. Never raises for a mistake of the user: those are `problems`.
     """
-    raise NotImplementedError
+    node = item.node
+    if node is None:
+        raise ValueError("this item holds neither a kernel nor a function")
+    if sys.getrecursionlimit() < _DEPTH:
+        sys.setrecursionlimit(_DEPTH)
+    owner = node.name.text if isinstance(node, tree.Function) else None
+    b = Build(functions, settings, owner, expression, _run)
+    b.lost = _lost_names(item)
+    b.broken = bool(item.problems)
+    b.assumes = _assumptions(item)
+    attributes = node.attributes if isinstance(node, tree.Kernel) else ()
+    constants_of(b, attributes)
+    b.scope.names.update(b.constants)
+    b.scope = Scope(b.scope)
+    parameters = parameters_of(b, node.params)
+    launch: Launch = launch_of(b, attributes)
+    flags = flags_of(b, attributes)
+    promises: tuple[Promise, ...] = promises_of(b, attributes)
+    frame = Frame(node, owner)
+    b.frames.append(frame)
+    if isinstance(node, tree.Function):
+        from phobos.semantics.build_calls import _result
+
+        _result(b, node, frame)
+    b.run(node.body)
+    body = ir.Block(tuple(b.out))
+    after_building(b, node, body)
+    return Program(
+        kernel=node,
+        name=node.name.text,
+        owner=owner,
+        tensors=b.tensors,
+        params=b.params,
+        parameters=parameters,
+        dims=b.dims,
+        constants=b.constants,
+        launch=launch,
+        promises=promises,
+        flags=flags,
+        body=body,
+        variables=tuple(b.variables),
+        problems=tuple(b.problems),
+        node_types=b.nodes,
+        settings=settings,
+        inlined=tuple(b.inlined),
+    )
+
+
+def _run(b: Build, node: tree.Block) -> None:
+    """The body of an item or of an inlined function."""
+    goes_on = block(b, node)
+    function = b.frames[-1].function
+    if goes_on and isinstance(function, tree.Function) and function.result is not None and not b.broken:
+        missing_return(b, function)
+
+
+def _lost_names(item: tree.Item) -> frozenset[str]:
+    """Names that text which did not parse may have defined: nothing is said where they are missing."""
+    if not item.problems or item.node is None:
+        return frozenset()
+    import re
+
+    found: set[str] = set()
+    stack: list[object] = [item.node.body]
+    while stack:
+        match stack.pop():
+            case tree.Broken(start=start, end=end):
+                found.update(re.findall(r"[^\W\d]\w*", item.text[start:end]))
+            case tree.Block(statements=statements):
+                stack += statements
+            case tree.For(body=body) | tree.While(body=body):
+                stack.append(body)
+            case tree.If(then=then, otherwise=otherwise):
+                stack.append(then)
+                if otherwise is not None:
+                    stack.append(otherwise)
+    for problem in item.problems:
+        found.update(re.findall(r"[^\W\d]\w*", item.text[problem.start : problem.end]))
+    return frozenset(found)
+
+
+def _assumptions(item: tree.Item):  # type: ignore[no-untyped-def]
+    return lambda node: ()

@@ -256,7 +256,10 @@ class ShortCircuit(Expression):
 
 @value
 class Convert(Expression):
-    """To another dtype, shape kept. `explicit` where the user wrote it (`f32(x)`)."""
+    """To another dtype, shape kept. `explicit` where the user wrote it (`f32(x)`).
+
+    An index that an annotation wraps (`let x: i32 = n`) is converted to the real integer and back to "index".
+    """
 
     operand: Expression
     explicit: bool
@@ -386,7 +389,12 @@ class Continue(Statement):
 
 @value
 class Inline(Statement):
-    """The body of a called function. `result` is assigned (by `Define`/`Assign`) before a `Leave` of it."""
+    """The body of a called function; its parameters are `Define`s of "let" variables at the start of `body`.
+
+    `result` comes into being with this statement, and outlives it. Where the function has one `return`, at its end,
+    `result` is a "temp" that a `Define` in `body` binds once, and no `Leave` follows; otherwise it is a "var", set by an
+    `Assign` before each `Leave`.
+    """
 
     function: str
     body: Block

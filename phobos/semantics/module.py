@@ -6,40 +6,261 @@ inserted above twenty kernels analyses none again and an edit in a function exac
 
 from __future__ import annotations
 
-from phobos.diagnostic import Span
-from phobos.semantics.program import Program, Settings
-from phobos.syntax import tree
+import threading
+from collections.abc import Iterable, Mapping
+
+from phobos.diagnostic import Related, Span
+from phobos.language.builtins import BUILTINS
+from phobos.language.near import nearest
+from phobos.semantics.build import build
+from phobos.semantics.program import Problem, Program, Settings
+from phobos.syntax import parse, tree
 from phobos.value import value
 
 
 @value
 class Unit:
-    """One kernel or function of a file with its program and where it stands."""
+    """One kernel or function of a file with its program and where it stands.
+
+    `problems` is what to tell of it: those of the program, without the ones already told of an earlier unit (a
+    function's own mistake, found again where it is inlined; an unknown name a second time), and with those that
+    only the whole file shows (two kernels of one name, a function nobody calls).
+    """
 
     offset: int
     item: tree.Item
     program: Program
+    problems: tuple[Problem, ...] = ()
 
 
 class Module:
     """A file, analysed. `kernels` and `functions` by name (the first of a name), `units` in file order."""
 
-    path: str
-    file: tree.File
-    units: tuple[Unit, ...]
-    kernels: dict[str, Unit]
-    functions: dict[str, Unit]
+    __slots__ = ("file", "functions", "kernels", "path", "units")
+
+    def __init__(self, path: str, file: tree.File, units: tuple[Unit, ...]) -> None:
+        self.path = path
+        self.file = file
+        self.units = units
+        self.kernels: dict[str, Unit] = {}
+        self.functions: dict[str, Unit] = {}
+        for unit in units:
+            named = self.kernels if unit.program.owner is None else self.functions
+            named.setdefault(unit.program.name, unit)
 
     def absolute(self, unit: Unit, span: Span) -> Span:
         """A span of `unit`'s facts as one of the file: owner becomes `path`, offsets count from the file's start."""
-        raise NotImplementedError
+        offset = unit.offset
+        if span.owner is not None and span.owner != unit.program.owner:
+            if span.owner == self.path:
+                return span
+            function = self.functions.get(span.owner)
+            if function is not None:
+                offset = function.offset
+        return Span(self.path, span.start + offset, span.end + offset)
 
 
 def analyse(path: str, text: str, settings: Settings = Settings()) -> Module:
     """Parse and analyse a whole file. Never raises for what the text holds."""
-    raise NotImplementedError
+    file = parse(text)
+    functions: dict[str, tree.Item] = {}
+    for _, item in file.items:
+        if isinstance(item.node, tree.Function):
+            functions.setdefault(item.node.name.text, item)
+    found: list[tuple[int, tree.Item, Program]] = []
+    for offset, item in file.items:
+        if item.node is not None:
+            found.append((offset, item, _program(item, functions, settings)))
+    return Module(path, file, _units(found, file))
+
+
+# --- the cache ----------------------------------------------------------------------------------------
+
+MOST_KEPT = 2000
+"""Programs kept; the ones used longest ago go first."""
+
+_programs: dict[object, Program] = {}
+_analysed = 0
+_lock = threading.Lock()
 
 
 def analysed_items() -> int:
     """How many items this process has analysed (not taken from the cache) so far; for tests and benchmarks."""
-    raise NotImplementedError
+    return _analysed
+
+
+def _program(item: tree.Item, functions: Mapping[str, tree.Item], settings: Settings) -> Program:
+    global _analysed
+    key = _key(item, functions, settings)
+    with _lock:
+        program = _programs.pop(key, None)
+        if program is not None:
+            _programs[key] = program
+            return program
+    program = build(item, functions, settings)
+    with _lock:
+        _analysed += 1
+        _programs[key] = program
+        while len(_programs) > MOST_KEPT:
+            del _programs[next(iter(_programs))]
+    return program
+
+
+def _key(item: tree.Item, functions: Mapping[str, tree.Item], settings: Settings) -> object:
+    """All that a program depends on: its text, those of the functions it reaches, and the settings.
+
+    Of a call to a name that nothing has, it depends on which function's name is near.
+    """
+    reached: dict[str, str | None] = {}
+    stack = [item]
+    while stack:
+        for name in _called(stack.pop()):
+            if name in reached:
+                continue
+            callee = functions.get(name)
+            if callee is not None:
+                reached[name] = callee.text
+                stack.append(callee)
+            elif name not in BUILTINS:
+                near = nearest(name, functions, most=1)
+                reached[name] = None if near is None else f"near {near}"
+    constants, sizes = tuple(sorted(settings.constants)), tuple(sorted(settings.sizes))
+    return item.text, tuple(sorted(reached.items(), key=repr)), constants, sizes, settings.known_functions
+
+
+_calls: dict[tree.Item, tuple[str, ...]] = {}
+
+
+def _called(item: tree.Item) -> tuple[str, ...]:
+    """The names that an item calls, each once."""
+    known = _calls.get(item)
+    if known is None:
+        if len(_calls) > 4 * MOST_KEPT:
+            _calls.clear()
+        known = _calls[item] = tuple(dict.fromkeys(_callees(item.node)))
+    return known
+
+
+def _callees(root: tree.Kernel | tree.Function | None) -> Iterable[str]:
+    stack: list[object] = [root.body] if root is not None else []
+    while stack:
+        node = stack.pop()
+        match node:
+            case tree.Call(callee=callee, arguments=arguments):
+                yield callee.text
+                stack += arguments
+            case tree.Block(statements=inner):
+                stack += inner
+            case tree.Let(value=inner_value) | tree.ExprStmt(value=inner_value) | tree.Point(value=inner_value):
+                stack.append(inner_value)
+            case tree.Var(value=maybe) | tree.Return(value=maybe):
+                if maybe is not None:
+                    stack.append(maybe)
+            case tree.Assign(target=target, value=assigned):
+                stack += (target, assigned)
+            case tree.For(lo=lo, hi=hi, step=step, body=body):
+                stack += (lo, hi, body)
+                if step is not None:
+                    stack.append(step)
+            case tree.While(condition=condition, body=body):
+                stack += (condition, body)
+            case tree.If(condition=condition, then=then, otherwise=otherwise):
+                stack += (condition, then)
+                if otherwise is not None:
+                    stack.append(otherwise)
+            case tree.Broken(parts=parts):
+                stack += parts
+            case tree.Binary(left=left, right=right):
+                stack += (left, right)
+            case tree.Unary(operand=operand):
+                stack.append(operand)
+            case tree.Subscript(base=base, subscripts=subscripts):
+                stack.append(base)
+                stack += subscripts
+            case tree.SpanOf(first=first, length=length):
+                stack += (first, length)
+            case tree.Range(lo=start, hi=end):
+                stack += [part for part in (start, end) if part is not None]
+            case tree.Paren(inner=within):
+                stack.append(within)
+
+
+# --- what to tell -------------------------------------------------------------------------------------
+
+
+def _units(found: list[tuple[int, tree.Item, Program]], file: tree.File) -> tuple[Unit, ...]:
+    told: set[object] = set()
+    problems: dict[int, list[Problem]] = {}
+    # A function's own mistakes are told without the calls that led there, so functions come first.
+    order = sorted(range(len(found)), key=lambda at: found[at][2].owner is None)
+    for at in order:
+        problems[at] = []
+        program = found[at][2]
+        for problem in program.problems:
+            root = problem.root
+            if root is not None and _is_shared(root, problem):
+                if root in told:
+                    continue
+                told.add(root)
+            problems[at].append(problem)
+    _duplicates(found, problems)
+    _uncalled(found, problems, file)
+    return tuple(
+        Unit(offset, item, program, tuple(problems[at])) for at, (offset, item, program) in enumerate(found)
+    )
+
+
+def _is_shared(root: object, problem: Problem) -> bool:
+    """Whether another unit can have the same problem: it lies in a function, or is told once a file."""
+    if isinstance(root, tuple) and root and root[0] in ("unknown-function", "later", "thread", "recursion"):
+        return True
+    return problem.span.owner is not None
+
+
+def _duplicates(found: list[tuple[int, tree.Item, Program]], problems: dict[int, list[Problem]]) -> None:
+    first: dict[tuple[bool, str], int] = {}
+    for at, (_, _, program) in enumerate(found):
+        name = program.name
+        if not name:
+            continue
+        before = first.setdefault((program.owner is None, name), at)
+        if before == at:
+            continue
+        what = "kernels" if program.owner is None else "functions"
+        place, other = program.kernel.name, found[before][2].kernel.name
+        # The other item's offset is not this one's: give it relative to this item, as every span here is.
+        shift = found[before][0] - found[at][0]
+        problems[at].append(
+            Problem(
+                "PH102", "error", f"two {what} are called `{name}`", Span(program.owner, place.start, place.end),
+                "defined again here",
+                related=(Related(Span(program.owner, other.start + shift, other.end + shift), "first defined here"),),
+                help="rename one of them",
+            )
+        )
+
+
+def _uncalled(found: list[tuple[int, tree.Item, Program]], problems: dict[int, list[Problem]], file: tree.File) -> None:
+    """Functions that no kernel reaches. Where some text did not parse nobody knows who calls what."""
+    kernels = [item for _, item, program in found if program.owner is None]
+    if not kernels or any(item.problems for _, item in file.items):
+        return
+    by_name = {program.name: item for _, item, program in reversed(found) if program.owner is not None}
+    reached: set[str] = set()
+    stack = list(kernels)
+    while stack:
+        for name in _called(stack.pop()):
+            if name in by_name and name not in reached:
+                reached.add(name)
+                stack.append(by_name[name])
+    for at, (_, _, program) in enumerate(found):
+        name = program.name
+        if program.owner is None or name in reached or not name or name.startswith("_"):
+            continue
+        place = program.kernel.name
+        problems[at].append(
+            Problem(
+                "PH112", "warning", f"no kernel calls the function `{name}`", Span(program.owner, place.start, place.end),
+                "never called", help=f"remove it, or call it `_{name}` to keep it", tags=("unnecessary",),
+            )
+        )

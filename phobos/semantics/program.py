@@ -35,6 +35,7 @@ class Problem:
     help: str | None = None
     fix: Fix | None = None
     tags: tuple[Tag, ...] = ()
+    root: object = None
 
 
 @value
