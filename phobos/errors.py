@@ -11,6 +11,10 @@ class PhobosError(Exception):
     """Base of all errors of this package."""
 
 
+class InputError(PhobosError):
+    """A command could not do its work: an unreadable file, a bad option or configuration. Says what to do instead."""
+
+
 class CheckError(PhobosError):
     """The checker proved an error, so nothing was launched. `diagnostics` holds what it said."""
 

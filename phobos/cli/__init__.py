@@ -1,0 +1,150 @@
+"""The command `phobos`: finds the command's module, parses its arguments, and turns errors into exit codes.
+
+A command is a module of this package with `add_arguments(parser)`, `run(arguments) -> int`, a docstring that is
+its help, and an `EXAMPLE`. It is imported only when it is called. Exit 0 is fine, 1 findings or a wrong result,
+2 the command could not do its work.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from phobos import __version__
+
+# Every command with its line in `phobos --help`. One that has no module (yet) is neither listed nor known.
+COMMANDS = {
+    "check": "find hangs, races and broken promises in .ph files",
+    "run": "run a kernel on a GPU or in the reference runtime",
+    "fmt": "format .ph files",
+    "rule": "explain a rule",
+    "emit": "print what a kernel compiles to: CUDA, PTX, SASS, facts, contract",
+    "occupancy": "show registers, shared memory and resident blocks for a list of cards",
+    "tune": "try the @autotune space and keep the fastest",
+    "trace": "show when each block is in which phase and where it waits",
+    "bench": "run the project's benchmarks",
+    "lsp": "serve editors",
+    "doctor": "say what works on this machine and mend what does not",
+}
+_EXAMPLE = "example:\n  phobos check kernels/        look for hangs and races\n  phobos check --help          every option, with an example"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command that `argv` (default: the process's arguments) asks for; its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    _readable_output()
+    try:
+        code = _dispatch(words)
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # the reader (`head`, `less`) has seen enough
+        _abandon_stdout()
+        return 0
+
+
+def _dispatch(words: list[str]) -> int:
+    command = next((word for word in words if not word.startswith("-")), None)
+    first = words[0] if words else None
+    if first in ("--version", "-V"):
+        print(f"phobos {__version__}")
+        return 0
+    if command is None or first in ("-h", "--help"):
+        wrong = first is not None and first not in ("-h", "--help", "--no-color")
+        print(_usage(), end="", file=sys.stderr if wrong or not words else sys.stdout)
+        if wrong:
+            complain(f"unknown option {first}")
+        return 2 if wrong or not words else 0
+    before = words[: words.index(command)]
+    if any(word != "--no-color" for word in before):
+        complain(f"unknown option {next(word for word in before if word != '--no-color')}; options follow the command")
+        return 2
+    if command not in available():
+        complain(f"there is no command `{command}`{_near(command)}")
+        return 2
+    rest = words[words.index(command) + 1 :] + before
+    return _run(command, rest)
+
+
+def _run(command: str, words: list[str]) -> int:
+    from importlib import import_module
+
+    from phobos.cli.arguments import Parser
+    from phobos.errors import PhobosError
+
+    module = import_module(f"phobos.cli.{command}")
+    parser = Parser(command, module.__doc__ or "", getattr(module, "EXAMPLE", ""))
+    module.add_arguments(parser)
+    try:
+        arguments = parser.parse_args(words)
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else 2
+    if arguments.no_color:
+        os.environ["NO_COLOR"] = "1"
+    try:
+        code: int = module.run(arguments)
+        return code
+    except PhobosError as error:
+        complain(str(error))
+        return 2
+
+
+def complain(message: str) -> None:
+    """Say on stderr why the command cannot do its work."""
+    sys.stdout.flush()
+    print(f"phobos: error: {message}", file=sys.stderr)
+
+
+def available() -> list[str]:
+    """The commands that this installation has."""
+    from importlib.util import find_spec
+
+    return [name for name in COMMANDS if find_spec(f"phobos.cli.{name}") is not None]
+
+
+def _usage() -> str:
+    lines = [
+        "usage: phobos COMMAND [options]",
+        "",
+        "Tools for persistent GPU kernels in Phobos: what hangs is said before it does.",
+        "",
+        "commands:",
+        *(f"  {name:<10}{COMMANDS[name]}" for name in available()),
+        "",
+        "options:",
+        "  -h, --help    this text; `phobos COMMAND --help` for a command",
+        "  --version     the version",
+        "  --no-color    no colours (also: NO_COLOR=1)",
+        "",
+        _EXAMPLE,
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _near(command: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(command, available(), 1)
+    if near:
+        return f"; did you mean `{near[0]}`?"
+    if command.endswith((".ph", "/")) or os.path.exists(command):
+        return f"; did you mean `phobos check {command}`?"
+    return "; `phobos --help` lists them"
+
+
+def _readable_output() -> None:
+    """Print what the console cannot encode as a replacement, instead of failing on it."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")
+
+
+def _abandon_stdout() -> None:
+    """Keep the interpreter from complaining about the closed pipe when it flushes at exit."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):
+        pass

@@ -1,0 +1,136 @@
+"""Runs the rules: on a program once, on a file as often as asked.
+
+What the rules say of a kernel is kept with its program, in spans of the item, so that a line inserted above
+twenty kernels runs no rule again. `findings` places them in the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from phobos.check import registry
+from phobos.check.configuration import DEFAULT, Configuration
+from phobos.check.rule import Context, FixedGrid
+from phobos.check.suppressions import MARK, Suppressions
+from phobos.diagnostic import Diagnostic
+from phobos.semantics import module as modules
+from phobos.semantics.program import Problem, Program, Settings
+from phobos.syntax.lines import LineIndex
+
+Check = Callable[[Context], Iterable[Diagnostic]]
+
+# Where two findings stand at one place and the first explains the second, only the first is reported.
+OVER: tuple[tuple[str, str], ...] = (
+    ("PH206", "PH104"),
+    ("PH206", "PH107"),
+    ("PH207", "PH104"),
+)
+_PER_CHAIN = frozenset(("PH203", "PH204", "PH205", "PH215"))  # one for each call chain that leads to the place
+
+
+def settings_of(configuration: Configuration) -> Settings:
+    """What the semantics needs to know of a configuration."""
+    return Settings(configuration.constants, configuration.sizes, configuration.known_functions)
+
+
+def findings(path: str, text: str, configuration: Configuration = DEFAULT) -> list[Diagnostic]:
+    """Everything the enabled rules say of a file, of every severity, in order of place.
+
+    Spans are absolute, their owner is `path`. Suppressed findings are gone; what is wrong with suppressions is
+    reported. Never raises for what the text holds.
+    """
+    module = modules.analyse(path, text, settings_of(configuration))
+    enabled = configuration.enabled(path)
+    found: list[Diagnostic] = []
+    for unit in module.units:
+        grid = fixed_grid(text, unit.program.name) if unit.program.owner is None else None
+        for diagnostic in diagnostics_of(unit.program, configuration.target, grid):
+            found.append(diagnostic.map_spans(lambda span, unit=unit: module.absolute(unit, span)))  # type: ignore[misc]
+    found = distinct(found)
+    if MARK in text:
+        suppressions = Suppressions(path, text, LineIndex(text), module.file)
+        found = suppressions.keep(found)
+        found += suppressions.findings(enabled)
+    found = [diagnostic for diagnostic in found if diagnostic.code in enabled]
+    if configuration.kernel is not None:
+        found = of_kernels(module, found, configuration.kernel.split("+"))
+    return sorted(found, key=lambda d: (d.span.start, d.code, d.span.end, d.message))
+
+
+def diagnostics_of(
+    program: Program, targets: tuple[str, ...] = (), grid: FixedGrid | None = None
+) -> tuple[Diagnostic, ...]:
+    """What every rule says of one program, in spans of its item; kept with the program."""
+    key = ("check", targets, (grid.blocks, grid.source) if grid else None)
+    facts: dict[object, object] = program._facts  # type: ignore[assignment]
+    known = facts.get(key)
+    if known is None:
+        known = facts[key] = tuple(_run(Context(program, targets, grid)))
+    return known  # type: ignore[return-value]
+
+
+def _run(context: Context) -> list[Diagnostic]:
+    program = context.program
+    found = [worded(problem) for problem in program.problems]
+    if program.owner is None and program.body is not None:
+        for check in checks():
+            found += check(context)
+    places = {(d.code, d.span.owner, d.span.start) for d in found}
+    return [
+        d
+        for d in found
+        if not any(d.code == weaker and (over, d.span.owner, d.span.start) in places for over, weaker in OVER)
+    ]
+
+
+def checks() -> list[Check]:
+    """The `check` of every rule that reads facts, in order of code."""
+    if not _CHECKS:
+        _CHECKS.extend(registry.module(code).check for code in registry.FACT_RULES)
+    return _CHECKS
+
+
+_CHECKS: list[Check] = []
+
+
+def worded(problem: Problem) -> Diagnostic:
+    """A builder's problem as a finding of the rule of its code."""
+    return Diagnostic(
+        problem.code, registry.names()[problem.code], problem.severity, problem.message, problem.span, problem.label,
+        problem.related, problem.notes, problem.help, problem.fix, problem.tags,
+    )  # fmt: skip
+
+
+def distinct(found: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """One finding per mistake: a function checked alone and inlined three times makes one, the gravest first seen."""
+    kept: dict[object, Diagnostic] = {}
+    for diagnostic in found:
+        key: tuple[object, ...] = (diagnostic.code, diagnostic.span.start, diagnostic.span.end)
+        if diagnostic.code in _PER_CHAIN:
+            key += tuple((r.span.start, r.span.end) for r in diagnostic.related)
+        known = kept.get(key)
+        if known is None or _RANK[diagnostic.severity] < _RANK[known.severity]:
+            kept[key] = diagnostic
+    return list(kept.values())
+
+
+_RANK = {"error": 0, "warning": 1, "info": 2}
+
+
+def of_kernels(module: modules.Module, found: list[Diagnostic], kernels: list[str]) -> list[Diagnostic]:
+    """The findings inside these kernels and the functions they inline."""
+    names = set(kernels)
+    for name in kernels:
+        if name in module.kernels:
+            names |= set(module.kernels[name].program.inlined)
+    ranges = [(u.offset, u.offset + len(u.item.text)) for u in module.units if u.program.name in names]
+    return [d for d in found if any(start <= d.span.start < end for start, end in ranges)]
+
+
+def fixed_grid(text: str, kernel: str) -> FixedGrid | None:
+    """The grid that the file's `// run:` headers fix for a kernel."""
+    if "run:" not in text:
+        return None
+    from phobos.check.headers import fixed_grid as read
+
+    return read(text, kernel)

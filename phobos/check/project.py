@@ -1,0 +1,190 @@
+"""Which files are meant, and what stands in them: walking, `.gitignore`, decoding, writing without a half-written file."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+
+from phobos.check.configuration import Configuration, matches, of_file, relative_to
+from phobos.errors import InputError
+from phobos.value import value
+
+
+@value
+class Source:
+    """One file to check: its name as given, its text, and whether it began with a byte order mark."""
+
+    name: str
+    text: str
+    bom: bool = False
+
+
+def decode(name: str, data: bytes) -> Source:
+    """The text of a `.ph` file. Raises InputError where it is not text."""
+    bom = data.startswith(b"\xef\xbb\xbf")
+    try:
+        text = data[3:].decode("utf-8") if bom else data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        offset = error.start + 3 * bom
+        line = data.count(b"\n", 0, offset) + 1
+        raise InputError(
+            f"{name}:{line}: not UTF-8 text (byte 0x{data[offset]:02x} at offset {offset}); a .ph file is UTF-8"
+        ) from None
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise InputError(f"{name}:{line}: not a text file (it holds a NUL byte)")
+    return Source(name, text, bom)
+
+
+def read(name: str) -> Source:
+    """The file called `name`. Raises InputError with the reason, in the user's terms."""
+    if name.endswith((".py", ".pyi")):
+        raise InputError(f"{name}: kernels in Python spelling are not read; phobos reads .ph files only")
+    try:
+        with open(name, "rb") as stream:
+            data = stream.read()
+    except IsADirectoryError:
+        raise InputError(f"{name}: is a directory, a .ph file is needed") from None
+    except FileNotFoundError:
+        raise InputError(f"{name}: no such file{_near_file(name)}") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    return decode(name, data)
+
+
+def read_stdin(name: str) -> Source:
+    """Standard input, under the name it is to be reported by."""
+    if name.endswith((".py", ".pyi")):
+        raise InputError(f"{name}: kernels in Python spelling are not read; phobos reads .ph files only")
+    return decode(name, sys.stdin.buffer.read())
+
+
+def _near_file(name: str) -> str:
+    from difflib import get_close_matches
+
+    directory, base = os.path.split(name)
+    try:
+        names = [entry for entry in os.listdir(directory or ".") if entry.endswith(".ph")]
+    except OSError:
+        return ""
+    near = get_close_matches(base, names, 1, 0.7)
+    return f"; did you mean {os.path.join(directory, near[0])}?" if near else ""
+
+
+def write(name: str, text: str, bom: bool = False) -> None:
+    """Replace a file's contents in one step: after Ctrl-C it holds the old text or the new."""
+    import tempfile
+
+    target = os.path.realpath(name)
+    directory = os.path.dirname(target)
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=".phobos-", dir=directory)
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write((b"\xef\xbb\xbf" if bom else b"") + text.encode("utf-8"))
+            mode = os.stat(target).st_mode & 0o7777 if os.path.exists(target) else 0o666 & ~_umask()
+            os.chmod(temporary, mode)
+            os.replace(temporary, target)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise InputError(f"{name}: cannot be written: {error.strerror}") from None
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def find(
+    paths: Iterable[str], configuration_of: Callable[[str], Configuration] = of_file
+) -> list[str]:
+    """The `.ph` files that `paths` mean, each once, in order of name. A file that is named is taken as it is."""
+    found: dict[str, str] = {}
+    for path in paths:
+        if os.path.isdir(path):
+            names: Iterable[str] = walk(path, configuration_of)
+        elif os.path.exists(path):
+            names = (path,)
+        else:
+            raise InputError(f"{path}: no such file or directory{_near_file(path)}")
+        for name in names:
+            found.setdefault(os.path.realpath(name), name)
+    return sorted(found.values(), key=lambda name: name.split(os.sep))
+
+
+def walk(top: str, configuration_of: Callable[[str], Configuration] = of_file) -> Iterator[str]:
+    """The `.ph` files below a directory that neither `.gitignore` nor `exclude` leaves out."""
+    ignored = _Ignored(top)
+    for directory, subdirectories, names in os.walk(top):
+        ignored.enter(directory)
+        subdirectories[:] = sorted(
+            name
+            for name in subdirectories
+            if not name.startswith(".") and name not in ("node_modules", "__pycache__")
+            and not ignored.skips(os.path.join(directory, name), folder=True)
+        )  # fmt: skip
+        for name in sorted(names):
+            path = os.path.join(directory, name)
+            if not name.endswith(".ph") or ignored.skips(path, folder=False):
+                continue
+            configuration = configuration_of(path)
+            if configuration.exclude:
+                relative = relative_to(path, configuration.root)
+                if any(matches(relative, glob) for glob in configuration.exclude):
+                    continue
+            yield os.path.normpath(path) if not os.path.isabs(path) else path
+
+
+class _Ignored:
+    """The `.gitignore` files that apply below a directory, those of its repository above it included."""
+
+    def __init__(self, top: str) -> None:
+        self.specs: dict[str, object] = {}
+        absolute = os.path.abspath(top)
+        above: list[str] = []
+        directory = absolute
+        while True:
+            above.append(directory)
+            if os.path.exists(os.path.join(directory, ".git")):
+                break
+            parent = os.path.dirname(directory)
+            if parent == directory:  # no repository: only what stands at or below `top` counts
+                above = [absolute]
+                break
+            directory = parent
+        for directory in above:
+            self.enter(directory)
+
+    def enter(self, directory: str) -> None:
+        directory = os.path.abspath(directory)
+        path = os.path.join(directory, ".gitignore")
+        if directory in self.specs or not os.path.isfile(path):
+            return
+        from pathspec import GitIgnoreSpec
+
+        try:
+            with open(path, encoding="utf-8", errors="replace") as stream:
+                self.specs[directory] = GitIgnoreSpec.from_lines(stream.read().splitlines())
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+
+    def skips(self, path: str, folder: bool) -> bool:
+        if not self.specs:
+            return False
+        path = os.path.abspath(path)
+        directory = os.path.dirname(path)
+        while True:  # the nearest file that has an opinion decides
+            spec = self.specs.get(directory)
+            if spec is not None:
+                name = os.path.relpath(path, directory).replace(os.sep, "/") + "/" * folder
+                opinion = spec.check_file(name).include  # type: ignore[attr-defined]
+                if opinion is not None:
+                    return bool(opinion)
+            parent = os.path.dirname(directory)
+            if parent == directory:
+                return False
+            directory = parent

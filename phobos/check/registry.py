@@ -1,0 +1,121 @@
+"""Which rules there are, by code and by name, and what their manual pages say.
+
+The file names under `rules/` are the list, so code and name are written in one place; a rule's module is
+imported only when it has facts to read or somebody asks for its page.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+
+from phobos.check.rule import Rule, split
+from phobos.diagnostic import Severity
+from phobos.value import value
+
+# The rules with a `check`. A house test compares this with the modules.
+FACT_RULES: tuple[str, ...] = ()
+
+
+@value
+class Manual:
+    """A rule's page: `summary` in one line, `sections` as (heading, Markdown) in order, and its examples."""
+
+    summary: str
+    sections: tuple[tuple[str, str], ...]
+    bad: tuple[str, ...]
+    good: tuple[str, ...]
+
+
+@cache
+def stems() -> dict[str, str]:
+    """Module name by code, in order of code."""
+    directory = os.path.join(os.path.dirname(__file__), "rules")
+    names = sorted(name[:-3] for name in os.listdir(directory) if name.startswith("ph") and name.endswith(".py"))
+    return {split(name)[0]: name for name in names}
+
+
+@cache
+def names() -> dict[str, str]:
+    """Rule name by code."""
+    return {code: split(stem)[1] for code, stem in stems().items()}
+
+
+@cache
+def codes() -> dict[str, str]:
+    """Code by rule name."""
+    return {name: code for code, name in names().items()}
+
+
+def module(code: str) -> ModuleType:
+    return import_module(f"phobos.check.rules.{stems()[code]}")
+
+
+def rule(code: str) -> Rule:
+    declared: Rule = module(code).RULE
+    return declared
+
+
+def severity(code: str) -> Severity:
+    """The gravest severity a rule reports."""
+    return rule(code).severity
+
+
+def code_of(word: str) -> str | None:
+    """The code that a user's word (`PH203`, `ph203` or the rule's name) means."""
+    upper = word.upper()
+    if upper in stems():
+        return upper
+    return codes().get(word.lower())
+
+
+def expand(word: str) -> frozenset[str] | None:
+    """The codes that a selector means: `ALL`, a code, a name, or a prefix (`PH2`, `PH2xx`). None: nothing."""
+    upper = word.upper()
+    if upper == "ALL":
+        return frozenset(stems())
+    exact = code_of(word)
+    if exact is not None:
+        return frozenset((exact,))
+    prefix = upper.rstrip("X")
+    if len(prefix) >= 2 and "PH".startswith(prefix[:2]):
+        found = frozenset(code for code in stems() if code.startswith(prefix))
+        return found or None
+    return None
+
+
+def nearest(word: str) -> str | None:
+    """A code or name that is close to a word which is none."""
+    from difflib import get_close_matches
+
+    pool = [*codes(), *stems()]
+    close = get_close_matches(word.lower(), pool, 1, 0.6) or get_close_matches(word.upper(), pool, 1, 0.75)
+    return close[0] if close else None
+
+
+def manual(code: str) -> Manual:
+    """The page of a rule, from its docstring: a summary line, then `## Heading` sections."""
+    text = (module(code).__doc__ or "").strip()
+    summary, _, rest = text.partition("\n\n")
+    sections: list[tuple[str, str]] = []
+    for part in ("\n" + rest).split("\n## ")[1:]:
+        heading, _, body = part.partition("\n")
+        sections.append((heading.strip(), body.strip()))
+    return Manual(" ".join(summary.split()), tuple(sections), _fenced(rest, "ph bad"), _fenced(rest, "ph good"))
+
+
+def _fenced(text: str, info: str) -> tuple[str, ...]:
+    blocks: list[str] = []
+    current: list[str] | None = None
+    for line in text.split("\n"):
+        if current is None:
+            if line.strip() == "```" + info:
+                current = []
+        elif line.strip() == "```":
+            blocks.append("\n".join(current) + "\n")
+            current = None
+        else:
+            current.append(line)
+    return tuple(blocks)

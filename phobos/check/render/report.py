@@ -1,0 +1,28 @@
+"""What a renderer is given: per file its findings, in order, and what was left out."""
+
+from __future__ import annotations
+
+from phobos.diagnostic import Diagnostic
+from phobos.syntax.lines import LineIndex
+from phobos.value import value
+
+
+@value
+class Listing:
+    """The findings of one file, as they are to be shown, spans absolute in `text`; `name` is the file as given."""
+
+    name: str
+    text: str
+    lines: LineIndex
+    diagnostics: tuple[Diagnostic, ...]
+
+
+@value
+class Report:
+    """All listings of a run. `files` were checked, `hidden` notes are below the severity, `baselined` known before."""
+
+    listings: tuple[Listing, ...]
+    files: int
+    hidden: int = 0
+    baselined: int = 0
+    colour: bool = False

@@ -1,0 +1,73 @@
+"""What a rule is: a file under `rules/` whose name is its code and name, whose docstring is its manual page.
+
+A rule that reads facts has a `check(context)`; one that only words what the parser or the builder found has
+none, its findings come from there under its code. `RULE = Rule.of(__name__, "error")` declares it.
+"""
+
+from __future__ import annotations
+
+from phobos.diagnostic import Diagnostic, Fix, Related, Severity, Span, Tag
+from phobos.semantics.program import Program
+from phobos.value import value
+
+# Where each rule's page is published. The one place that knows it.
+PAGES = "https://phobos-tools.readthedocs.io/rules/"
+
+
+def url(code: str) -> str:
+    """The page of a rule."""
+    return PAGES + code
+
+
+@value
+class FixedGrid:
+    """A grid that a `// run:` header, an option or the configuration fixes; `source` names it for people."""
+
+    blocks: tuple[int, ...]
+    source: str
+
+
+@value
+class Context:
+    """What a rule may read: the program, the cards asked for, the grid if something fixes it."""
+
+    program: Program
+    targets: tuple[str, ...] = ()
+    grid: FixedGrid | None = None
+
+
+@value
+class Rule:
+    code: str
+    name: str
+    severity: Severity  # the gravest it reports
+
+    @staticmethod
+    def of(module: str, severity: Severity) -> Rule:
+        """The rule of a module called `...ph203_barrier_in_divergent_control_flow`."""
+        code, name = split(module.rpartition(".")[2])
+        return Rule(code, name, severity)
+
+    def at(
+        self,
+        span: Span,
+        message: str,
+        *,
+        label: str = "",
+        severity: Severity | None = None,
+        related: tuple[Related, ...] = (),
+        notes: tuple[str, ...] = (),
+        help: str | None = None,
+        fix: Fix | None = None,
+        tags: tuple[Tag, ...] = (),
+    ) -> Diagnostic:
+        """A finding of this rule at `span`."""
+        return Diagnostic(
+            self.code, self.name, severity or self.severity, message, span, label, related, notes, help, fix, tags
+        )
+
+
+def split(stem: str) -> tuple[str, str]:
+    """`ph203_barrier_in_x` as (`PH203`, `barrier-in-x`)."""
+    code, _, rest = stem.partition("_")
+    return code.upper(), rest.replace("_", "-")

@@ -1,0 +1,70 @@
+"""A loop that starts at the block's own tile does not step by all blocks' tiles.
+
+## What it does
+Reports, in a `@persistent` kernel, a `for` from `b * F + c` whose step is not `F` times the number of
+blocks. An error where the step contains the number of blocks and cells are left out or done twice; a warning
+where it does not contain it.
+
+## Why it is bad
+Blocks start F cells apart. If one round of all of them covers more or less than a step, cells are left out
+or two blocks work on the same ones.
+
+## Example
+```ph bad
+@persistent
+kernel skips(X: tensor<f32>[N]) {
+  for t in range(ctx.block.x * 128, N, ctx.blocks.x * 256) {
+    X[t :+ 128] = X[t :+ 128] + 1.0
+  }
+}
+```
+
+Write instead:
+
+```ph good
+@persistent
+kernel skips(X: tensor<f32>[N]) {
+  for t in range(ctx.block.x * 128, N, ctx.blocks.x * 128) {
+    X[t :+ 128] = X[t :+ 128] + 1.0
+  }
+}
+```
+
+## Fix
+Use one tile length in the start, the step and the spans of the body.
+
+## Limits
+Spans whose start is not a sum of products of the loop variable are not judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from phobos.check.rule import Context, Rule
+from phobos.check.strides import strides_of
+from phobos.check.walk import called_from
+from phobos.diagnostic import Diagnostic, Related
+from phobos.semantics.grid import show
+
+RULE = Rule.of(__name__, "error")
+
+
+def check(context: Context) -> Iterator[Diagnostic]:
+    for stride in strides_of(context.program):
+        if stride.kind == "literal":
+            continue
+        loop, first, step = stride.loop, show(stride.first), show(stride.step)
+        wanted = f"{first} * ctx.blocks.x" if first != "1" else "ctx.blocks.x"
+        certain = stride.kind == "grid"
+        yield RULE.at(
+            loop.step.span,
+            f"blocks start {first} cells apart, but step by {step}"
+            if first != "1"
+            else f"blocks start one cell apart, but step by {step}",
+            severity="error" if certain else "warning",
+            label=stride.flaw or "does not grow with the number of blocks",
+            related=(Related(loop.lo.span, f"each block starts {first} after the one before"), *called_from(loop.calls)),
+            notes=() if certain else ("with another number of blocks cells are left out or done twice",),
+            help=f"step by `{wanted}`",
+        )

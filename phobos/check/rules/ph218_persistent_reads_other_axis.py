@@ -1,0 +1,75 @@
+"""A persistent kernel reads a grid axis that it does not have.
+
+## What it does
+Reports axis y or z of `ctx.block`, `ctx.blocks` or `program_id` in a `@persistent` kernel without a
+barrier (with one it is PH202): an error when it selects work, a warning otherwise.
+
+## Why it is bad
+A persistent grid has one dimension. The index is always 0 and the extent 1, so all work but the first row is
+left out.
+
+## Example
+```ph bad
+@persistent
+kernel rows(X: tensor<f32>[M, N]) {
+  let row = ctx.block.y
+  for t in range(ctx.block.x * 64, N, ctx.blocks.x * 64) {
+    X[row :+ 1, t :+ 64] = X[row :+ 1, t :+ 64] + 1.0
+  }
+}
+```
+
+Write instead:
+
+```ph good
+@persistent
+kernel rows(X: tensor<f32>[M, N]) {
+  for row in range(0, M) {
+    for t in range(ctx.block.x * 64, N, ctx.blocks.x * 64) {
+      X[row :+ 1, t :+ 64] = X[row :+ 1, t :+ 64] + 1.0
+    }
+  }
+}
+```
+
+## Fix
+Derive both indices from `ctx.block.x`, by `/` and `%`, or loop over one of them.
+
+## Limits
+None known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from phobos.check.reach import Reach, decisions
+from phobos.check.rule import Context, Rule
+from phobos.check.rules.ph202_barrier_on_multidimensional_grid import other_axes
+from phobos.check.walk import barriers_of, called_from, same_place, unique
+from phobos.diagnostic import Diagnostic
+from phobos.semantics import ir
+
+RULE = Rule.of(__name__, "error")
+
+
+def check(context: Context) -> Iterator[Diagnostic]:
+    program = context.program
+    if not program.is_persistent or barriers_of(program):
+        return
+    uses = other_axes(program)
+    if not uses:
+        return
+    reach = Reach(program, lambda one: isinstance(one, (ir.BlockIndex, ir.GridExtent)) and one.axis > 0)
+    selects = any(reach.holds(use.expression) for use in decisions(program))
+    first = uses[0]
+    what = "the index is always 0" if isinstance(first, ir.BlockIndex) else "the extent is always 1"
+    yield RULE.at(
+        first.span,
+        f"`{program.name}` is persistent, so its grid has no axis {'xyz'[first.axis]}",
+        severity="error" if selects else "warning",
+        label=what + (", and it selects the work: the rest is never done" if selects else ""),
+        related=called_from(first.calls)
+        + unique((use.span, "and here") for use in uses[1:] if not same_place(use.span, first.span)),
+        help="derive both indices from `ctx.block.x` by `/` and `%`, or loop over one of them",
+    )

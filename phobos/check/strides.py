@@ -1,0 +1,207 @@
+"""Loops of a persistent kernel that start at the block's own tile, and whether their step is all blocks' tiles.
+
+`for t in range(b * F + c, hi, step)`: with a step of `F * ctx.blocks.x` every round of all blocks covers one
+unbroken stretch. PH211, PH212 and the race rules (which stay silent about what follows) read this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+
+from phobos.check.walk import accesses, places_of
+from phobos.semantics import ir
+from phobos.semantics.grid_constants import grid_constants_of
+from phobos.semantics.poly import Atom, Poly
+from phobos.semantics.program import Program, fact
+from phobos.semantics.values import LoopFact, Values, symbolic_values_of, values_of
+from phobos.value import value
+
+BLOCK: Atom = ("block", 0)
+GRID: Atom = ("blocks", 0)
+CHANGING = ("block", "load", "atomic", "unsigned", "var", "expr", "thread", "unknown")
+GRIDS = (1, 2, 3, 5)
+ROUNDS = 4  # looked at, of the loop itself
+MOST = 64  # rounds of inner loops, and spans, that are looked at
+
+
+@value
+class Stride:
+    """A mismatch. `kind`: "grid" (the step holds the grid's extent), "literal" (PH212) or "other".
+
+    `first` is F, `step` the step, both as the text has them (constants by name). `flaw` says what goes wrong, for
+    "grid"; `literal` is the number of blocks that is written, for "literal".
+    """
+
+    loop: ir.For
+    kind: str
+    first: Poly
+    step: Poly
+    flaw: str
+    literal: int
+
+
+def grid_constants(program: Program) -> frozenset[ir.Constant]:
+    return frozenset(one.constant for one in grid_constants_of(program))
+
+
+@fact
+def strides_of(program: Program) -> tuple[Stride, ...]:
+    """Every loop whose step does not fit its start."""
+    if not program.is_persistent:
+        return ()
+    symbolic, values = symbolic_values_of(program), values_of(program)
+    names = {constant.name for constant in grid_constants(program)}
+
+    def written(poly: Poly) -> Poly:
+        return poly.substitute(lambda atom: Poly({(GRID,): 1}) if atom[0] == "const" and atom[1] in names else None)
+
+    out: list[Stride] = []
+    for loop in values.loops.values():
+        statement = loop.statement
+        if not isinstance(statement, ir.For) or loop.lo is None or loop.step is None:
+            continue
+        first = start_factor(loop.lo)
+        text = symbolic.loops.get(statement)
+        if first is None or text is None or text.lo is None or text.step is None or not _same_for_all(loop.step):
+            continue
+        if loop.step == first * Poly({(GRID,): 1}):
+            continue
+        shown_first, shown_step = written(text.lo.coefficient(BLOCK)), written(text.step)
+        if GRID in loop.step.atoms:
+            flaw = _flaw(program, values, loop)
+            if flaw is not None:
+                out.append(Stride(statement, "grid", shown_first, shown_step, flaw, 0))
+        elif loop.step != first and loop.hi is not None and not loop.hi.mentions("block"):
+            if _starts_stored_span(program, values, loop):
+                literal = _multiple(shown_step, shown_first)
+                out.append(Stride(statement, "literal" if literal > 1 else "other", shown_first, shown_step, "", literal))
+    return tuple(out)
+
+
+def start_factor(lo: Poly) -> Poly | None:
+    """F where `lo` is `b * F + c` with F and c the same for all blocks."""
+    if BLOCK not in lo.atoms or not lo.is_linear_in(BLOCK):
+        return None
+    factor = lo.coefficient(BLOCK)
+    return factor if _same_for_all(factor) and _same_for_all(lo.without(BLOCK)) else None
+
+
+def _same_for_all(poly: Poly) -> bool:
+    return not any(poly.mentions(kind) for kind in CHANGING)
+
+
+def _multiple(step: Poly, first: Poly) -> int:
+    """k where `step` is `k * first` for a whole number k, else 0."""
+    if not first.terms or step.terms.keys() != first.terms.keys():
+        return 0
+    ratios = {divmod(step.terms[m], c) for m, c in first.terms.items()}
+    if len(ratios) != 1:
+        return 0
+    ((ratio, rest),) = ratios
+    return ratio if rest == 0 else 0
+
+
+def _spans(program: Program, loop: LoopFact, values: Values) -> Iterator[tuple[str, int, ir.Access, bool, Poly, Poly]]:
+    """Accesses to tensors in a loop's body whose place along one axis moves with its rounds.
+
+    (tensor, axis, access, stored, first cell, number of cells)
+    """
+    for place in places_of(program):
+        if loop.statement not in place.inside:
+            continue
+        for access, stored in accesses(place.statement):
+            if not isinstance(access.base, ir.Tensor):
+                continue
+            for axis, sub in enumerate(access.subs):
+                if isinstance(sub, ir.PointSub):
+                    first, length = values.poly(sub.index), Poly.of(1)
+                else:
+                    first, length = values.poly(sub.first), values.poly(sub.length)
+                    if sub.static is not None:
+                        length = Poly.of(sub.static)
+                if loop.variable in first.atoms:
+                    yield access.base.name, axis, access, stored, first, length
+
+
+def _starts_stored_span(program: Program, values: Values, loop: LoopFact) -> bool:
+    return any(
+        stored and first.coefficient(loop.variable) == loop.step
+        for _, _, _, stored, first, _ in _spans(program, loop, values)
+    )
+
+
+def _flaw(program: Program, values: Values, loop: LoopFact) -> str | None:
+    """What the step does wrong at some small grid, or None where nothing is found or the cells cannot be counted."""
+    spans = list(_spans(program, loop, values))[:MOST]
+    if any(stored for _, _, _, stored, _, _ in spans):
+        spans = [span for span in spans if span[3]]
+    by_axis: dict[tuple[str, int], list[tuple[Poly, Poly]]] = {}
+    for tensor, axis, _, _, first, length in spans:
+        by_axis.setdefault((tensor, axis), []).append((first, length))
+    for (tensor, _), found in by_axis.items():
+        for grid in GRIDS:
+            flaw = _flaw_at(values, loop, found, grid)
+            if flaw is not None:
+                left_out, shown_grid = flaw == "gap", f"{grid} block{'s' * (grid != 1)}"
+                return (
+                    f"with {shown_grid}, cells of `{tensor}` between the rounds are left out"
+                    if left_out
+                    else f"with {shown_grid}, two blocks do the same cells of `{tensor}`"
+                )
+    return None
+
+
+def _flaw_at(values: Values, loop: LoopFact, spans: list[tuple[Poly, Poly]], grid: int) -> str | None:
+    owners: dict[int, set[int]] = {}
+    lows: list[int] = []
+    assert loop.step is not None
+    step = _number(loop.step, {GRID: grid})
+    if step is None or step <= 0:
+        return None
+    for block, round_ in product(range(grid), range(ROUNDS)):
+        for first, length in spans:
+            cells = _cells(values, first, length, {BLOCK: block, GRID: grid, loop.variable: round_})
+            if cells is None:
+                return None
+            for low, high in cells:
+                lows.append(low)
+                for cell in range(low, high):
+                    owners.setdefault(cell, set()).add(block)
+    if any(len(who) > 1 for who in owners.values()):
+        return "overlap"
+    start = min(lows)
+    end = start + step * (ROUNDS - 1)  # every block has done all its rounds up to here
+    return "gap" if any(cell not in owners for cell in range(start, end)) else None
+
+
+def _cells(values: Values, first: Poly, length: Poly, known: Mapping[Atom, int]) -> list[tuple[int, int]] | None:
+    """The stretches of cells of a span, over all rounds of the inner loops that it moves with."""
+    inner = [atom for atom in first.atoms if atom[0] == "round" and atom not in known]
+    ranges: list[range] = []
+    for atom in inner:
+        loop = values.loop_of(atom)
+        trips = None if loop is None or loop.trips is None else _number(loop.trips, known)
+        if trips is None or trips > MOST:
+            return None
+        ranges.append(range(trips))
+    out: list[tuple[int, int]] = []
+    for rounds in product(*ranges):
+        at = dict(known) | dict(zip(inner, rounds, strict=True))
+        low, count = _number(first, at), _number(length, at)
+        if low is None or count is None or count > 1 << 16:
+            return None
+        out.append((low, low + count))
+    return out
+
+
+def _number(poly: Poly, known: Mapping[Atom, int]) -> int | None:
+    """The number a polynomial is at these atoms. An extent or parameter that only shifts or scales is taken as given."""
+    total = 0
+    for monomial, c in poly.terms.items():
+        for atom in monomial:
+            if atom not in known:
+                return None
+            c *= known[atom]
+        total += c
+    return total

@@ -1,0 +1,222 @@
+"""Comments that silence a rule at one place, and what is wrong with those comments themselves (PH901-PH903).
+
+`// phobos: ignore[PH203] reason` stands at the end of a line or alone on the line above a statement;
+`// phobos: ignore-file[PH601]` at the top of the file. There are no string literals in the language, so `//`
+always begins a comment.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from phobos.check import registry
+from phobos.check.rule import Rule
+from phobos.diagnostic import Diagnostic, Edit, Fix, Severity, Span
+from phobos.syntax import tree
+from phobos.syntax.lines import LineIndex
+from phobos.value import value
+
+MARK = "phobos:"
+_COMMENT = re.compile(r"//\s*phobos:\s*(?P<kind>[\w-]+)\s*(?P<list>\[(?P<words>[^\]\r\n]*)(?P<close>\])?)?")
+_SEVERITY: dict[str, Severity] = {"PH901": "warning", "PH902": "warning", "PH903": "error"}
+
+
+@value
+class Word:
+    """One code or name in a suppression; `code` is None where no rule is called so."""
+
+    text: str
+    code: str | None
+    start: int
+    end: int
+
+
+@value
+class Suppression:
+    """One comment. It covers rows `first` to `last`, or the whole file; `trailing` stands after code on its line."""
+
+    start: int
+    end: int
+    words: tuple[Word, ...]
+    blanket: bool
+    whole_file: bool
+    trailing: bool
+    first: int
+    last: int
+
+
+class Suppressions:
+    """All suppressions of a file, and which of their words silenced something."""
+
+    def __init__(self, path: str, text: str, lines: LineIndex, file: tree.File) -> None:
+        self.path = path
+        self.text = text
+        self.lines = lines
+        self.file = file
+        self.found = tuple(self._read()) if MARK in text else ()
+        self.used: set[Word] = set()
+
+    def keep(self, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+        """Those that no comment silences."""
+        if not self.found:
+            return list(diagnostics)
+        return [diagnostic for diagnostic in diagnostics if not self._silences(diagnostic)]
+
+    def _silences(self, diagnostic: Diagnostic) -> bool:
+        row = self.lines.position(diagnostic.span.start)[0]
+        last = self.lines.position(max(diagnostic.span.start, diagnostic.span.end - 1))[0]
+        silenced = False
+        for suppression in self.found:
+            inside = suppression.whole_file or suppression.first <= row <= suppression.last
+            inside = inside or (suppression.trailing and suppression.last == last)
+            if not inside:
+                continue
+            for word in suppression.words:
+                if word.code == diagnostic.code:
+                    self.used.add(word)
+                    silenced = True
+        return silenced
+
+    def findings(self, enabled: frozenset[str]) -> list[Diagnostic]:
+        """PH901, PH902 and PH903 of the file. To be asked after every `keep`."""
+        out: list[Diagnostic] = []
+        for suppression in self.found:
+            if suppression.blanket:
+                out.append(self._blanket(suppression))
+            unknown = [word for word in suppression.words if word.code is None]
+            out += [self._unknown(word) for word in unknown]
+            unused = [
+                word
+                for word in suppression.words
+                if word.code is not None and word.code in enabled and word not in self.used and word.code != "PH901"
+            ]
+            if unused and not any(word.code == "PH901" for word in suppression.words):
+                out.append(self._unused(suppression, unused))
+        return self.keep(diagnostic for diagnostic in out if diagnostic.code in enabled)
+
+    # --- reading --------------------------------------------------------------------------------------
+
+    def _read(self) -> Iterator[Suppression]:
+        extents: dict[int, int] | None = None
+        for found in _COMMENT.finditer(self.text):
+            kind = found["kind"]
+            if kind not in ("ignore", "ignore-file"):
+                continue
+            row = self.lines.position(found.start())[0]
+            line_start = self.lines.offset(row, 0)
+            before = self.text[line_start : found.start()]
+            code = before.partition("//")[0]
+            first = last = row
+            if not code.strip() and kind == "ignore":  # alone on its line: it speaks of the next statement
+                if extents is None:
+                    extents = self._extents()
+                first = self._next_row(row)
+                last = extents.get(first, first)
+            end = found.end()
+            words = tuple(self._words(found["words"] or "", found.start("words"))) if found["list"] else ()
+            yield Suppression(found.start(), end, words, not words, kind == "ignore-file", bool(code.strip()), first, last)
+
+    def _words(self, inside: str, start: int) -> Iterator[Word]:
+        for piece in inside.split(","):
+            word = piece.strip()
+            if word:
+                at = start + piece.index(word)
+                yield Word(word, registry.code_of(word), at, at + len(word))
+            start += len(piece) + 1
+
+    def _next_row(self, row: int) -> int:
+        rows = len(self.lines.starts)
+        for later in range(row + 1, rows):
+            line = self.lines.line_text(later).strip()
+            if line and not line.startswith("//"):
+                return later
+        return row
+
+    def _extents(self) -> dict[int, int]:
+        """The last row of what begins on a row: a statement, the head of a loop or branch, an attribute."""
+        extents: dict[int, int] = {}
+
+        def note(offset: int, start: int, end: int) -> None:
+            row = self.lines.position(offset + start)[0]
+            last = self.lines.position(offset + max(start, end - 1))[0]
+            extents.setdefault(row, last)
+
+        for offset, item in self.file.items:
+            node = item.node
+            if node is None:
+                continue
+            if isinstance(node, tree.Kernel):
+                for attribute in node.attributes:
+                    note(offset, attribute.start, attribute.end)
+            note(offset, node.name.start, node.body.start)
+            stack: list[tree.Stmt] = [node.body]
+            while stack:
+                statement = stack.pop()
+                match statement:
+                    case tree.Block(statements=inner):
+                        stack.extend(inner)
+                        continue
+                    case tree.If(then=then, otherwise=otherwise):
+                        note(offset, statement.start, then.start + 1)
+                        stack.append(then)
+                        if otherwise is not None:
+                            stack.append(otherwise)
+                    case tree.For(body=body) | tree.While(body=body):
+                        note(offset, statement.start, body.start + 1)
+                        stack.append(body)
+                    case _:
+                        note(offset, statement.start, statement.end)
+        return extents
+
+    # --- what is wrong with the comments ---------------------------------------------------------------
+
+    def _at(self, code: str, start: int, end: int, message: str, label: str, help: str, fix: Fix | None) -> Diagnostic:
+        rule = Rule(code, registry.names()[code], _SEVERITY[code])
+        return rule.at(Span(self.path, start, end), message, label=label, help=help, fix=fix)
+
+    def _unused(self, suppression: Suppression, unused: list[Word]) -> Diagnostic:
+        listed = ", ".join(word.text for word in unused)
+        left = [word.text for word in suppression.words if word not in unused]
+        if left:
+            inside = self.text.index("[", suppression.start) + 1
+            edit = Edit(Span(self.path, inside, suppression.end - 1), ", ".join(left))
+        else:
+            edit = self._removal(suppression)
+        where = "in this file" if suppression.whole_file else "here"
+        start, end = (unused[0].start, unused[-1].end) if left else (suppression.start, suppression.end)
+        return self._at(
+            "PH901", start, end, f"nothing {where} needs this suppression of {listed}", "silences nothing",
+            "remove it, so that the next finding is seen", Fix("remove the suppression", "safe", (edit,)),
+        )  # fmt: skip
+
+    def _removal(self, suppression: Suppression) -> Edit:
+        """Takes out the comment up to the end of its line, and the line when nothing else stands on it."""
+        row = self.lines.position(suppression.start)[0]
+        line_start = self.lines.offset(row, 0)
+        end = line_start + len(self.lines.line_text(row))
+        start = suppression.start
+        while start > line_start and self.text[start - 1] in " \t":
+            start -= 1
+        if start == line_start and row + 1 < len(self.lines.starts):
+            end = self.lines.offset(row + 1, 0)
+        return Edit(Span(self.path, start, end), "")
+
+    def _unknown(self, word: Word) -> Diagnostic:
+        near = registry.nearest(word.text)
+        fix = None
+        help = "`phobos rule --all` lists the rules"
+        if near is not None:
+            help = f"did you mean `{near}`?"
+            fix = Fix(f"write `{near}`", "unsafe", (Edit(Span(self.path, word.start, word.end), near),))
+        return self._at(
+            "PH902", word.start, word.end, f"no rule is called `{word.text}`", "this silences nothing", help, fix
+        )
+
+    def _blanket(self, suppression: Suppression) -> Diagnostic:
+        return self._at(
+            "PH903", suppression.start, suppression.end, "a suppression must name its rules",
+            "this silences nothing",
+            "write the codes in brackets and the reason after them: `// phobos: ignore[PH203] one block only`",
+            None,
+        )  # fmt: skip

@@ -1,0 +1,157 @@
+"""Ways through a typed program that several rules take: its statements in order, what each reads and touches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from phobos.diagnostic import Related, Span
+from phobos.semantics import ir
+from phobos.semantics.program import Program, fact
+from phobos.value import value
+
+S = TypeVar("S", bound=ir.Statement)
+
+
+@value
+class Place:
+    """A statement and the statements it stands in, outermost first."""
+
+    statement: ir.Statement
+    inside: tuple[ir.Statement, ...]
+
+
+def blocks(statement: ir.Statement) -> tuple[ir.Block, ...]:
+    """The blocks of a statement, in order of the text."""
+    match statement:
+        case ir.For(body=body) | ir.Inline(body=body):
+            return (body,)
+        case ir.While(prelude=prelude, body=body):
+            return (prelude, body)
+        case ir.If(then=then, otherwise=otherwise):
+            return (then, otherwise)
+        case _:
+            return ()
+
+
+@fact
+def places_of(program: Program) -> tuple[Place, ...]:
+    """Every statement, in the order of the text."""
+    out: list[Place] = []
+
+    def visit(block: ir.Block, inside: tuple[ir.Statement, ...]) -> None:
+        for statement in block.statements:
+            out.append(Place(statement, inside))
+            for inner in blocks(statement):
+                visit(inner, (*inside, statement))
+
+    if program.body is not None:
+        visit(program.body, ())
+    return tuple(out)
+
+
+def every(program: Program, kind: type[S]) -> Iterator[S]:
+    """Every statement of a kind."""
+    for place in places_of(program):
+        if isinstance(place.statement, kind):
+            yield place.statement
+
+
+def operands(expression: ir.Expression) -> tuple[ir.Expression, ...]:
+    """The expressions directly inside one, subscripts included."""
+    match expression:
+        case ir.Load(access=access):
+            return subscripts(access)
+        case ir.UnaryOp(operand=operand) | ir.Convert(operand=operand):
+            return (operand,)
+        case ir.BinaryOp(left=left, right=right) | ir.ShortCircuit(left=left, right=right):
+            return (left, right)
+        case ir.BuiltinCall(arguments=arguments) | ir.Unsupported(arguments=arguments):
+            return arguments
+        case _:
+            return ()
+
+
+def subscripts(access: ir.Access) -> tuple[ir.Expression, ...]:
+    found: list[ir.Expression] = []
+    for sub in access.subs:
+        found += (sub.index,) if isinstance(sub, ir.PointSub) else (sub.first, sub.length)
+    return tuple(found)
+
+
+def inside(expression: ir.Expression) -> Iterator[ir.Expression]:
+    """An expression and everything in it, in order of evaluation as far as rules care."""
+    stack = [expression]
+    while stack:
+        one = stack.pop()
+        yield one
+        stack.extend(reversed(operands(one)))
+
+
+def expressions(statement: ir.Statement) -> tuple[ir.Expression, ...]:
+    """What a statement evaluates itself, not what its blocks do."""
+    match statement:
+        case ir.Define(value=found):
+            return () if found is None else (found,)
+        case ir.DefineView(access=access):
+            return subscripts(access)
+        case ir.Assign(value=found) | ir.Evaluate(value=found) | ir.AssumeUniform(value=found):
+            return (found,)
+        case ir.Store(access=access, value=found):
+            return (*subscripts(access), found)
+        case ir.For(lo=lo, hi=hi, step=step):
+            return (lo, hi, step)
+        case ir.While(condition=condition) | ir.If(condition=condition):
+            return (condition,)
+        case ir.Atomic(index=index, operands=inner):
+            return (index, *inner)
+        case ir.UnsupportedCall(arguments=arguments):
+            return arguments
+        case _:
+            return ()
+
+
+def all_expressions(program: Program) -> Iterator[ir.Expression]:
+    """Every expression of a program, in the order of the text."""
+    for place in places_of(program):
+        for expression in expressions(place.statement):
+            yield from inside(expression)
+
+
+@fact
+def barriers_of(program: Program) -> tuple[ir.Barrier, ...]:
+    """Every barrier call, after inlining."""
+    return tuple(every(program, ir.Barrier))
+
+
+def accesses(statement: ir.Statement) -> Iterator[tuple[ir.Access, bool]]:
+    """Each access a statement makes itself, and whether it is stored to. A view reads where it is used."""
+    if isinstance(statement, ir.Store):
+        yield statement.access, True
+    elif isinstance(statement, ir.DefineView):
+        yield statement.access, False
+    for expression in expressions(statement):
+        for one in inside(expression):
+            if isinstance(one, ir.Load):
+                yield one.access, False
+
+
+def called_from(calls: Iterable[Span]) -> tuple[Related, ...]:
+    """The call chain that leads to a place in a function, innermost call first."""
+    return tuple(Related(span, "which is called here") for span in reversed(tuple(calls)))
+
+
+def same_place(left: Span, right: Span) -> bool:
+    return left.owner == right.owner and left.start == right.start and left.end == right.end
+
+
+def unique(spans: Iterable[tuple[Span, str]]) -> tuple[Related, ...]:
+    """Related places, each place once."""
+    seen: set[tuple[str | None, int, int]] = set()
+    out: list[Related] = []
+    for span, message in spans:
+        key = (span.owner, span.start, span.end)
+        if key not in seen:
+            seen.add(key)
+            out.append(Related(span, message))
+    return tuple(out)

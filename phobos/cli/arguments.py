@@ -1,0 +1,69 @@
+"""The argument parser of every command: plain help with an example at its end, errors in one line."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import NoReturn
+
+
+class Parser(argparse.ArgumentParser):
+    """`description` is the command's docstring, `example` what stands at the end of its help."""
+
+    def __init__(self, command: str, description: str, example: str) -> None:
+        lines = "\n".join("  " + line for line in example.strip().splitlines())
+        super().__init__(
+            prog=f"phobos {command}",
+            description=description.strip(),
+            epilog=f"example:\n{lines}" if lines else None,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        self.add_argument("--no-color", action="store_true", help="no colours (also: NO_COLOR=1)")
+        self.add_argument("--version", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {message}\n{self.prog}: `{self.prog} --help` shows the options\n")
+
+    def parse_args(self, args: list[str] | None = None, namespace: None = None) -> argparse.Namespace:  # type: ignore[override]
+        if args and "--version" in args:
+            from phobos import __version__
+
+            print(f"phobos {__version__}")
+            self.exit(0)
+        return super().parse_args(args, namespace)
+
+
+def positive(text: str) -> int:
+    """An option's value that must be a whole number of at least 1."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return number
+
+
+def assignment(text: str) -> tuple[str, int]:
+    """`NAME=INT`."""
+    name, equals, number = text.partition("=")
+    name = name.strip()
+    if not equals or not name.isidentifier():
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=INT")
+    try:
+        return name, int(number.strip(), 0)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{number!r} in {text!r} is not an integer") from None
+
+
+def use_colour(stream: object = None) -> bool:
+    """Whether to paint what goes to `stream` (default stdout): a terminal, and nobody said no."""
+    import os
+
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    out = stream if stream is not None else sys.stdout
+    return bool(getattr(out, "isatty", lambda: False)()) and os.environ.get("TERM") != "dumb"

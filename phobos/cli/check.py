@@ -1,0 +1,339 @@
+"""Find what is wrong with kernels: barriers that not every block reaches, races, broken promises, type errors.
+
+PATHS are .ph files and directories (searched for *.ph, .gitignore respected); `-` is standard input; the
+current directory when there are none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from dataclasses import replace
+
+from phobos.check import registry
+from phobos.check.configuration import DEFAULT, Configuration, from_file, of_file, words_of
+from phobos.check.project import Source, find, read, read_stdin, write
+from phobos.cli.arguments import assignment, positive, use_colour
+from phobos.diagnostic import SEVERITIES, Diagnostic, Severity
+from phobos.errors import InputError
+from phobos.value import value
+
+EXAMPLE = """
+phobos check kernels/                              everything below a directory
+phobos check sweep.ph --severity info              notes too
+phobos check sweep.ph --target h200 --set N=4096   for a card, at a size
+phobos check --fix --diff kernels/                 what `--fix` would change
+"""
+
+FORMATS = ("full", "concise", "json", "json-lines", "github", "gitlab", "junit", "sarif")
+_FORMATS_WITH_NOTES = ("json", "json-lines", "sarif")
+_RANK = {severity: rank for rank, severity in enumerate(SEVERITIES)}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="files, directories, or - for standard input")
+    shown = parser.add_argument_group("what is shown")
+    shown.add_argument("--output-format", choices=FORMATS, metavar="FORM", help=", ".join(FORMATS))
+    shown.add_argument("--output-file", metavar="FILE", help="write the report there")
+    shown.add_argument("--severity", choices=SEVERITIES, help="the least to report (default warning; info in JSON and SARIF)")
+    shown.add_argument("--statistics", action="store_true", help="count findings by rule instead of listing them")
+    shown.add_argument("--fail-on", choices=SEVERITIES, help="the least that makes the exit code 1 (default warning)")
+    shown.add_argument("--exit-zero", action="store_true", help="exit 0 even with findings")
+    rules = parser.add_argument_group("which rules (codes, names or prefixes like PH2, separated by commas)")
+    rules.add_argument("--select", action="append", metavar="CODES", help="only these")
+    rules.add_argument("--extend-select", action="append", metavar="CODES", help="these as well")
+    rules.add_argument("--ignore", action="append", metavar="CODES", help="not these")
+    change = parser.add_argument_group("changing files")
+    change.add_argument("--fix", action="store_true", help="apply safe fixes")
+    change.add_argument("--unsafe-fixes", action="store_true", help="with --fix or --diff: also fixes that may change the meaning")
+    change.add_argument("--diff", action="store_true", help="show what --fix would change, and change nothing")
+    change.add_argument("--add-ignore", action="store_true", help="silence every finding shown by a comment on its line")
+    change.add_argument("--baseline", metavar="FILE", help="report only what this file does not hold")
+    change.add_argument("--write-baseline", metavar="FILE", help="keep today's findings in this file")
+    kernel = parser.add_argument_group("for which launch")
+    kernel.add_argument("--kernel", metavar="K", help="only this kernel (K1+K2: these)")
+    kernel.add_argument("--target", action="append", metavar="CARDS", help="cards to check residency and memory for: h200,a100")
+    kernel.add_argument("--set", action="append", type=assignment, default=[], metavar="NAME=INT", help="fix a constant, an extent or an integer parameter")
+    run = parser.add_argument_group("configuration and running")
+    run.add_argument("--config", metavar="FILE", help="read this configuration instead of the nearest phobos.toml")
+    run.add_argument("--isolated", action="store_true", help="read no configuration")
+    run.add_argument("--show-settings", action="store_true", help="print the configuration of each file and stop")
+    run.add_argument("--show-files", action="store_true", help="print the files that would be checked and stop")
+    run.add_argument("--stdin-filename", metavar="NAME", help="the name standard input is reported by")
+    run.add_argument("--watch", action="store_true", help="check again whenever a file changes")
+    run.add_argument("--jobs", type=positive, metavar="N", help="processes (default: by the number of files and cores)")
+
+
+@value
+class Checked:
+    """A source with its findings: all that are to be shown, how many were below the severity, how many known."""
+
+    source: Source
+    shown: tuple[Diagnostic, ...]
+    hidden: int
+    baselined: int
+    fails: bool
+    configuration: Configuration
+
+
+def run(arguments: argparse.Namespace) -> int:
+    settle(arguments)
+    if arguments.watch:
+        from phobos.cli.watch import watch
+
+        return watch(arguments)
+    return check_once(arguments)
+
+
+def check_once(arguments: argparse.Namespace) -> int:
+    """One round over all files: read, check, change or print; the exit code."""
+    configuration_of = configurations(arguments)
+    if arguments.show_settings or arguments.show_files:
+        return _show(arguments, configuration_of)
+    sources, unreadable = sources_of(arguments, configuration_of)
+    if arguments.fix or arguments.diff:
+        from phobos.cli.change import fix
+
+        sources, code = fix(arguments, sources, configuration_of)
+        if arguments.diff or code == 2:
+            return code
+    checked = check_all(sources, configuration_of, arguments.severity, arguments.jobs)
+    if arguments.write_baseline:
+        from phobos.cli.change import write_baseline
+
+        return write_baseline(arguments.write_baseline, checked)
+    if arguments.add_ignore:
+        from phobos.cli.change import add_ignore
+
+        return add_ignore(checked)
+    problems = _configuration_findings(sources, configuration_of)
+    emit(arguments, report_text(arguments, checked, problems))
+    if unreadable:
+        return 2
+    fails = any(one.fails for one in checked) or any(one.fails for one in problems)
+    return 1 if fails and not arguments.exit_zero else 0
+
+
+# --- what was asked for -------------------------------------------------------------------------------
+
+
+def settle(arguments: argparse.Namespace) -> None:
+    """Fill in what depends on the surroundings, and refuse what cannot be meant."""
+    for option in ("select", "extend_select", "ignore"):
+        words = words_of(getattr(arguments, option) or ())
+        for word in words:
+            if registry.expand(word) is None:
+                near = registry.nearest(word)
+                hint = f"did you mean `{near}`?" if near else "`phobos rule --all` lists them"
+                raise InputError(f"--{option.replace('_', '-')}: no rule is called `{word}`; {hint}")
+        setattr(arguments, option, words)
+    arguments.target = words_of(arguments.target or ())
+    if arguments.config and arguments.isolated:
+        raise InputError("--config and --isolated exclude each other")
+    if arguments.output_format is None:
+        arguments.output_format = (
+            "full" if sys.stdout.isatty() and not arguments.output_file
+            else "github" if os.environ.get("GITHUB_ACTIONS") == "true"
+            else "concise"
+        )  # fmt: skip
+    if "-" in arguments.paths and len(arguments.paths) > 1:
+        raise InputError("standard input (`-`) cannot be checked together with files")
+    if "-" in arguments.paths and (arguments.add_ignore or arguments.watch):
+        raise InputError("--add-ignore and --watch need files, not standard input")
+
+
+class configurations:
+    """The configuration of a file with the options laid over it, kept by what was read."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self.arguments = arguments
+        self.fixed = from_file(arguments.config) if arguments.config else DEFAULT if arguments.isolated else None
+        self.known: dict[Configuration, Configuration] = {}
+
+    def __call__(self, path: str) -> Configuration:
+        read = self.fixed if self.fixed is not None else of_file(path)
+        if read not in self.known:
+            self.known[read] = self._overlay(read)
+        return self.known[read]
+
+    def _overlay(self, read: Configuration) -> Configuration:
+        a = self.arguments
+        sizes = dict(read.sizes) | dict(a.set)
+        target = a.target or read.target
+        if target:
+            from phobos.codegen.cards import UnknownTarget
+            from phobos.codegen.cards import target as card
+
+            for name in target:
+                try:
+                    card(name)
+                except UnknownTarget as error:
+                    reason = str(error)
+                    raise InputError(f"--target: {reason}" if a.target else f"{read.source}: `target`: {reason}") from None
+        return replace(
+            read,
+            select=a.select or read.select,
+            extend_select=read.extend_select + a.extend_select,
+            ignore=read.ignore + a.ignore,
+            severity=a.severity or read.severity,
+            fail_on=a.fail_on or read.fail_on,
+            target=tuple(target),
+            sizes=tuple(sorted(sizes.items())),
+            constants=tuple(sorted(dict(a.set).items())),
+            baseline=a.baseline or read.baseline,
+            kernel=a.kernel,
+        )
+
+
+def sources_of(arguments: argparse.Namespace, configuration_of: configurations) -> tuple[list[Source], bool]:
+    """What is to be checked; whether a file could not be read (said on stderr, the others are checked)."""
+    from phobos.cli import complain
+
+    if arguments.paths == ["-"]:
+        return [read_stdin(arguments.stdin_filename or "-")], False
+    paths = arguments.paths or ["."]
+    names = find(paths, configuration_of)
+    if not names:
+        raise InputError(f"no .ph files under {', '.join(paths)}")
+    sources: list[Source] = []
+    unreadable = False
+    for name in names:
+        try:
+            sources.append(read(name))
+        except InputError as error:
+            complain(str(error))
+            unreadable = True
+    if unreadable and not sources:
+        raise SystemExit(2)
+    return sources, unreadable
+
+
+def _show(arguments: argparse.Namespace, configuration_of: configurations) -> int:
+    names = [arguments.stdin_filename or "-"] if arguments.paths == ["-"] else find(arguments.paths or ["."], configuration_of)
+    if arguments.show_files:
+        print("\n".join(names))
+        return 0
+    shown: Configuration | None = None
+    for name in names or ["."]:
+        configuration = configuration_of(name)
+        if configuration is not shown:
+            print(settings_text(name, configuration), end="")
+        shown = configuration
+    return 0
+
+
+def settings_text(name: str, configuration: Configuration) -> str:
+    """The configuration of a file in the form it could be written in `phobos.toml`."""
+    import json
+
+    c = configuration
+    table = {
+        "select": list(c.select), "extend-select": list(c.extend_select), "ignore": list(c.ignore),
+        "severity": c.severity or "warning", "fail-on": c.fail_on, "target": list(c.target), "baseline": c.baseline or "",
+        "known-functions": list(c.known_functions), "line-length": c.line_length, "exclude": list(c.exclude),
+    }  # fmt: skip
+    lines = [f"# {name}: {c.source or 'no configuration file, the defaults'}"]
+    lines += [f"{key} = {json.dumps(value)}" for key, value in table.items()]
+    sizes = ", ".join(f"{key} = {number}" for key, number in c.sizes)
+    lines.append(f"sizes = {{ {sizes} }}" if sizes else "sizes = {}")
+    globs = ", ".join(f"{json.dumps(glob)} = {json.dumps(list(words))}" for glob, words in c.per_file_ignores)
+    lines.append(f"per-file-ignores = {{ {globs} }}" if globs else "per-file-ignores = {}")
+    return "\n".join(lines) + "\n"
+
+
+# --- checking -----------------------------------------------------------------------------------------
+
+
+def check_all(
+    sources: list[Source], configuration_of: configurations, severity: Severity | None, jobs: int | None = None
+) -> list[Checked]:
+    """All sources in order, in several processes when there are many."""
+    work = [(source, configuration_of(source.name)) for source in sources]
+    for configuration in {c for _, c in work}:
+        _ensure_kernel_exists(configuration, sources)
+    if jobs is None:
+        jobs = min(os.cpu_count() or 1, len(work) // 24) if len(work) >= 48 else 1
+    if jobs > 1 and len(work) > 1:
+        from concurrent.futures import ProcessPoolExecutor
+
+        with ProcessPoolExecutor(min(jobs, len(work))) as pool:
+            found = list(pool.map(_findings, work, chunksize=max(1, len(work) // (jobs * 4))))
+    else:
+        found = [_findings(one) for one in work]
+    return [_sorted_out(source, c, diagnostics) for (source, c), diagnostics in zip(work, found, strict=True)]
+
+
+def _findings(work: tuple[Source, Configuration]) -> list[Diagnostic]:
+    from phobos.check.engine import findings
+
+    source, configuration = work
+    return findings(source.name, source.text, configuration)
+
+
+def _sorted_out(source: Source, configuration: Configuration, found: list[Diagnostic]) -> Checked:
+    everything = found
+    if configuration.baseline:
+        from phobos.check.baseline import load
+
+        found = load(configuration.baseline).unknown(source.name, source.text, found)
+    least = _RANK[configuration.severity or "warning"]
+    shown = tuple(d for d in found if _RANK[d.severity] <= least)
+    fails = any(_RANK[d.severity] <= _RANK[configuration.fail_on] for d in found)
+    return Checked(source, shown, len(found) - len(shown), len(everything) - len(found), fails, configuration)
+
+
+def _ensure_kernel_exists(configuration: Configuration, sources: list[Source]) -> None:
+    if configuration.kernel is None:
+        return
+    import re
+    from difflib import get_close_matches
+
+    names = {n for source in sources for n in re.findall(r"^[^/\n]*\bkernel\s+(\w+)", source.text, re.MULTILINE)}
+    for kernel in configuration.kernel.split("+"):
+        if kernel not in names:
+            near = get_close_matches(kernel, names, 1)
+            hint = f"did you mean `{near[0]}`?" if near else "there are: " + (", ".join(sorted(names)) or "none")
+            raise InputError(f"--kernel: no kernel is called `{kernel}`; {hint}")
+
+
+# --- printing -----------------------------------------------------------------------------------------
+
+
+def report_text(arguments: argparse.Namespace, checked: list[Checked], problems: list[Checked]) -> str:
+    from phobos.check.render import Listing, Report, render
+    from phobos.syntax.lines import LineIndex
+
+    everything = [*problems, *checked]
+    if arguments.statistics:
+        from phobos.cli.statistics import table
+
+        return table(everything, arguments.output_format)
+    listings = tuple(
+        Listing(one.source.name, one.source.text, LineIndex(one.source.text), one.shown) for one in everything
+    )
+    colour = use_colour() and not arguments.output_file
+    report = Report(listings, len(checked), sum(one.hidden for one in everything), sum(one.baselined for one in checked), colour)
+    return render(report, arguments.output_format)
+
+
+def _configuration_findings(sources: list[Source], configuration_of: configurations) -> list[Checked]:
+    """What is wrong with the configuration files themselves, each once."""
+    out: list[Checked] = []
+    seen: set[str] = set()
+    for source in sources:
+        configuration = configuration_of(source.name)
+        if configuration.problems and configuration.source and configuration.source not in seen:
+            seen.add(configuration.source)
+            name = os.path.relpath(configuration.source)
+            wanted = [d for d in configuration.problems if d.code in configuration.enabled()]
+            out.append(_sorted_out(Source(name, configuration.text), replace(configuration, baseline=None), wanted))
+    return out
+
+
+def emit(arguments: argparse.Namespace, text: str) -> None:
+    """Print a report, or put it where `--output-file` says."""
+    if arguments.output_file:
+        write(arguments.output_file, text)
+    else:
+        sys.stdout.write(text)

@@ -1,0 +1,75 @@
+"""Explain a rule: what it finds, why that is bad, an example, how to mend it, and what it cannot see."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from phobos.check import registry
+from phobos.check.rule import url
+from phobos.errors import InputError
+
+EXAMPLE = """
+phobos rule PH205
+phobos rule barrier-trip-count-varies
+phobos rule --all
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("rule", nargs="?", metavar="CODE|NAME", help="a rule's code or name")
+    parser.add_argument("--all", action="store_true", help="every rule (text: one line each)")
+    parser.add_argument("--output-format", choices=("text", "json", "markdown"), default="text", help="default text")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if (arguments.rule is None) != arguments.all:
+        raise InputError("name one rule, or `--all`" if arguments.all else "which rule? `phobos rule PH205`, or `--all`")
+    codes = list(registry.stems()) if arguments.all else [_code(arguments.rule)]
+    match arguments.output_format:
+        case "json":
+            import json
+
+            pages = [as_dict(code) for code in codes]
+            text = json.dumps(pages if arguments.all else pages[0], indent=2, ensure_ascii=False) + "\n"
+        case "markdown":
+            text = "\n".join(markdown(code) for code in codes)
+        case _:
+            text = "".join(line(code) for code in codes) if arguments.all else markdown(codes[0])
+    sys.stdout.write(text)
+    return 0
+
+
+def _code(word: str) -> str:
+    code = registry.code_of(word)
+    if code is None:
+        near = registry.nearest(word)
+        hint = f"did you mean `{near}`?" if near else "`phobos rule --all` lists them"
+        raise InputError(f"no rule is called `{word}`; {hint}")
+    return code
+
+
+def line(code: str) -> str:
+    rule = registry.rule(code)
+    return f"{code}  {rule.severity:<8} {rule.name:<36} {registry.manual(code).summary}\n"
+
+
+def markdown(code: str) -> str:
+    """A rule's page."""
+    rule, manual = registry.rule(code), registry.manual(code)
+    parts = [f"# {code} {rule.name}", f"{manual.summary}", f"Severity: {rule.severity}."]
+    parts += [f"## {heading}\n\n{body}" for heading, body in manual.sections]
+    return "\n\n".join(parts).replace("```ph bad", "```ph").replace("```ph good", "```ph") + "\n"
+
+
+def as_dict(code: str) -> dict[str, object]:
+    rule, manual = registry.rule(code), registry.manual(code)
+    return {
+        "code": code,
+        "name": rule.name,
+        "severity": rule.severity,
+        "summary": manual.summary,
+        "sections": [{"heading": heading, "text": body} for heading, body in manual.sections],
+        "examples": {"bad": list(manual.bad), "good": list(manual.good)},
+        "url": url(code),
+    }
