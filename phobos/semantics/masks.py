@@ -6,8 +6,16 @@ a start is never trusted for mentioning a loop variable.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import Literal
+
 from phobos.semantics import ir
+from phobos.semantics.concrete import number, plain_atoms, truth
+from phobos.semantics.grid import grid_of, loads_in, show
+from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program, Promise, fact
+from phobos.semantics.values import Context, LoopFact, Values, statements_of, values_of
 from phobos.value import value
 
 
@@ -17,8 +25,9 @@ class Mask:
 
     `needed` - a cell of the slice may lie outside. `reason` is a sentence for people: why it may, or the proof
     why it cannot. `peeled` - inside the loop given, every round but the last ragged one is proved inside
-    (the loop splits into whole tiles and one masked remainder). `promises` are those the proof used.
-    `outside` - provably wholly outside a static extent (PH115).
+    (the loop splits into whole tiles and one masked remainder): those with `variable + peel <= hi`, where `peel`
+    is at most the step. `promises` are those the proof used; `uses_grid` - it holds because the grid is no larger
+    than the text says, which the launch must see to. `outside` - provably wholly outside a static extent (PH115).
     """
 
     needed: bool
@@ -26,9 +35,208 @@ class Mask:
     peeled: ir.For | None
     promises: tuple[Promise, ...]
     outside: bool
+    uses_grid: bool = False
+    peel: Poly | None = None
+
+
+@value
+class PointBound:
+    """One axis of a point access: provably `inside`, `outside` (somewhere it runs), or `unknown`."""
+
+    state: Literal["inside", "outside", "unknown"]
+    reason: str
+    promises: tuple[Promise, ...] = ()
+    uses_grid: bool = False
 
 
 @fact
 def masks_of(program: Program) -> dict[ir.Access, tuple[Mask | None, ...]]:
     """For each access, a `Mask` per axis: None for points. Tensors and tiles alike."""
-    raise NotImplementedError
+    prover = _Prover(program)
+    return {
+        access: tuple(
+            prover.mask(access, axis, sub) if isinstance(sub, ir.SliceSub) else None
+            for axis, sub in enumerate(access.subs)
+        )
+        for access in accesses_of(program)
+    }
+
+
+@fact
+def points_of(program: Program) -> dict[ir.Access, tuple[PointBound | None, ...]]:
+    """For each access, a `PointBound` per axis: None for slices."""
+    prover = _Prover(program)
+    return {
+        access: tuple(
+            prover.point(access, axis, sub) if isinstance(sub, ir.PointSub) else None
+            for axis, sub in enumerate(access.subs)
+        )
+        for access in accesses_of(program)
+    }
+
+
+def accesses_of(program: Program) -> Iterator[ir.Access]:
+    """Every access of a program, in the order of the text, views at their `let`."""
+    for statement in statements_of(program.body):
+        yield from loads_in(statement)
+        if isinstance(statement, (ir.Store, ir.DefineView)):
+            yield statement.access
+
+
+def grid_facts(program: Program) -> tuple[Poly, ...]:
+    """What the launch sees to: no more blocks than the text says, never negative where it does."""
+    grid = grid_of(program)
+    found = [cap.extent - 1 - Poly.atom("block", cap.axis) for cap in grid.caps]
+    if not grid.persistent:
+        for axis, inferred in enumerate(grid.axes):
+            found += [use.extent - 1 - use.divisor * Poly.atom("block", axis) for use in inferred.uses]
+    return tuple(found)
+
+
+MOST_ROUNDS = 4096  # of constant loops that are run to look for a point outside
+
+
+class _Prover:
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.values: Values = values_of(program)
+        self.grid = grid_facts(program)
+
+    def _proof(
+        self, goals: Sequence[Poly], context: Context, extra: Sequence[Poly] = ()
+    ) -> tuple[tuple[Promise, ...], bool] | None:
+        """The promises that a proof of all goals needs, and whether it needs the grid; None where none is found."""
+        if all((goal.constant or 0) >= 0 and goal.constant is not None for goal in goals):
+            return (), False
+        given = [*extra, *self.values.given(context)]
+        dims = {str(a[1]) for g in (*goals, *given) for a in plain_atoms(g) if a[0] == "dim"}
+        promises = tuple(p for p in self.program.promises if p.dim in dims and p.tile > 0)
+        grid = [g for g in self.grid if any(a[0] == "block" for a in g.atoms)]
+        if not any(goal.mentions("block") for goal in goals) and not any(g.mentions("block") for g in given):
+            grid = []
+        attempts: list[tuple[tuple[Promise, ...], list[Poly]]] = [((), [])]
+        if promises:
+            attempts.append((promises, []))
+        if grid:
+            attempts.append(((), grid))
+        if promises and grid:
+            attempts.append((promises, grid))
+        for believed, limits in attempts:
+            if not self._all(goals, given, believed, limits):
+                continue
+            for one in believed:
+                fewer = tuple(p for p in believed if p is not one)
+                if self._all(goals, given, fewer, limits):
+                    believed = fewer
+            return believed, bool(limits)
+        return None
+
+    def _all(
+        self, goals: Sequence[Poly], given: Sequence[Poly], promises: Sequence[Promise], grid: Sequence[Poly]
+    ) -> bool:
+        knowledge = self.values.knowledge
+        return all(knowledge.never_negative(goal, [*given, *grid], promises) for goal in goals)
+
+    def mask(self, access: ir.Access, axis: int, sub: ir.SliceSub) -> Mask:
+        if sub.whole:
+            return Mask(False, "`:` is the whole axis", None, (), False)
+        values = self.values
+        first, length = values.poly(sub.first), values.poly(sub.length)
+        extent = values.extent(access.base, axis)
+        context = values.context(access)
+        goals = (first, extent - first - length)
+        proof = self._proof(goals, context)
+        end = f"`{show(first)} :+ {show(length)}`"
+        if proof is not None:
+            promises, uses_grid = proof
+            reason = f"{end} ends by `{show(extent)}`"
+            if promises:
+                reason += ", by " + " and ".join(f"@aligned({p.dim} = {p.tile})" for p in promises)
+            if uses_grid:
+                reason += ", in the grid that the text gives"
+            return Mask(False, reason, None, promises, False, uses_grid)
+        if extent.constant is not None and self._outside(first, length, extent, context):
+            return Mask(True, f"{end} lies outside the extent {show(extent)}", None, (), True)
+        reason = self._why(first, length, extent, context)
+        for at in context.chain():
+            if at.loop is None or not isinstance(at.loop.statement, ir.For):
+                continue
+            peeled = self._peeled(at.loop, first, length, goals, context)
+            if peeled is not None:
+                peel, (promises, uses_grid) = peeled
+                return Mask(True, reason, at.loop.statement, promises, False, uses_grid, peel)
+        return Mask(True, reason, None, (), False)
+
+    def _peeled(
+        self, loop: LoopFact, first: Poly, length: Poly, goals: tuple[Poly, Poly], context: Context
+    ) -> tuple[Poly, tuple[tuple[Promise, ...], bool]] | None:
+        if loop.value is None or loop.hi is None or loop.step is None or loop.variable not in plain_atoms(first):
+            return None
+        if loop.hi.constant is not None and loop.lo is not None and loop.lo.constant is not None:
+            return None  # nothing is ragged about a loop whose rounds are all known
+        for peel in (length, loop.step):
+            if peel is length and not self.values.holds(loop.step - length, context):
+                continue
+            proof = self._proof(goals, context, (loop.hi - loop.value - peel,))
+            if proof is not None:
+                return peel, proof
+        return None
+
+    def _outside(self, first: Poly, length: Poly, extent: Poly, context: Context) -> bool:
+        holds = self.values.holds
+        if not (holds(first - extent, context) or holds(-(first + length), context)):
+            return False
+        return not self.values.knowledge.contradictory(self.values.given(context))
+
+    def _why(self, first: Poly, length: Poly, extent: Poly, context: Context) -> str:
+        values = self.values
+        if not self._all((first,), values.given(context), self.program.promises, self.grid):
+            return f"the start `{show(first)}` can be negative"
+        width = length.constant
+        if width:
+            if values.divisor(first) % width:
+                return f"the start `{show(first)}` need not be a multiple of {width}"
+            if values.divisor(extent) % width:
+                return f"`{show(extent)}` need not be a multiple of {width}"
+        return f"nothing keeps `{show(first)} + {show(length)}` from passing `{show(extent)}`"
+
+    def point(self, access: ir.Access, axis: int, sub: ir.PointSub) -> PointBound:
+        values = self.values
+        index, extent = values.poly(sub.index), values.extent(access.base, axis)
+        context = values.context(access)
+        proof = self._proof((index, extent - 1 - index), context)
+        if proof is not None:
+            promises, uses_grid = proof
+            return PointBound("inside", f"`{show(index)}` is below `{show(extent)}`", promises, uses_grid)
+        if extent.constant is not None:
+            if self._outside(index, Poly.of(1), extent, context):
+                return PointBound("outside", f"`{show(index)}` lies outside the extent {show(extent)}")
+            worst = self._run(index, extent.constant, context)
+            if worst is not None:
+                return PointBound("outside", f"`{show(index)}` reaches {worst}, outside the extent {show(extent)}")
+        return PointBound("unknown", f"nothing keeps `{show(index)}` inside `{show(extent)}`")
+
+    def _run(self, index: Poly, extent: int, context: Context) -> int | None:
+        """A value outside that the index takes in loops whose bounds are numbers, no matter what."""
+        loops: list[tuple[Atom, int]] = []
+        guards: list[Context] = []
+        rounds = 1
+        for at in context.chain():
+            if at.loop is not None:
+                trips = at.loop.trips.constant if at.loop.trips is not None else None
+                if trips is None:
+                    return None
+                rounds *= trips
+                loops.append((at.loop.variable, trips))
+            elif at.condition is not None:
+                guards.append(at)
+        if rounds > MOST_ROUNDS or not plain_atoms(index) <= {atom for atom, _ in loops}:
+            return None
+        for numbers in product(*(range(trips) for _, trips in loops)):
+            at_round = dict(zip((atom for atom, _ in loops), numbers))
+            if any(guard.condition is None or truth(guard.condition, at_round) is not True for guard in guards):
+                continue
+            reached = number(index, at_round)
+            if reached is not None and not 0 <= reached < extent:
+                return reached
+        return None

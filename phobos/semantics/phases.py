@@ -7,6 +7,7 @@ Two accesses can meet in one phase when some path without a barrier joins a comm
 from __future__ import annotations
 
 from phobos.semantics import ir
+from phobos.semantics.flow import Flow, flow_of
 from phobos.semantics.program import Program, fact
 from phobos.value import value
 
@@ -24,12 +25,23 @@ class Phase:
 class Phases:
     """All phases of a kernel; `of(statement)` gives those a statement can belong to (several around a loop)."""
 
-    phases: tuple[Phase, ...]
+    def __init__(self, flow: Flow) -> None:
+        found: list[Phase] = []
+        self._of: dict[ir.Statement, list[Phase]] = {}
+        for index, start in enumerate(flow.starts):
+            reached = flow.reached(start)
+            begins = start if isinstance(start, ir.Barrier) else None
+            phase = Phase(index, begins, flow.ends(start), tuple(reached))
+            found.append(phase)
+            for statement in reached:
+                self._of.setdefault(statement, []).append(phase)
+        self.phases: tuple[Phase, ...] = tuple(found)
 
     def of(self, statement: ir.Statement) -> tuple[Phase, ...]:
-        raise NotImplementedError
+        return tuple(self._of.get(statement, ()))
 
 
 @fact
 def phases_of(program: Program) -> Phases:
-    raise NotImplementedError
+    """The phases of a kernel, that of its start first."""
+    return Phases(flow_of(program))

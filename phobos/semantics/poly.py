@@ -27,7 +27,7 @@ def _order(atom: Atom) -> str:
 class Poly:
     """Immutable. `terms` maps a monomial to its non-zero coefficient."""
 
-    __slots__ = ("terms", "_key")
+    __slots__ = ("_key", "terms")
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
         self.terms: dict[Monomial, int] = {m: c for m, c in terms.items() if c}
@@ -164,7 +164,7 @@ def _poly(operand: Poly | int) -> Poly:
 
 def _mentions(part: object, kind: str) -> bool:
     if isinstance(part, tuple):
-        return bool(part) and part[0] == kind or any(_mentions(p, kind) for p in part)
+        return (bool(part) and part[0] == kind) or any(_mentions(p, kind) for p in part)
     return False
 
 

@@ -792,8 +792,8 @@ class _Evaluator(Values):
 
     def _bool_value(self, expression: ir.Expression, env: Env, context: Context) -> Condition:
         match expression:
-            case ir.BoolLiteral(value=known):
-                return TRUE if known else FALSE
+            case ir.BoolLiteral(value=literal):
+                return TRUE if literal else FALSE
             case ir.VariableRef(variable=variable):
                 bound = env.get(variable)
                 if bound is not None and not isinstance(bound, Poly):

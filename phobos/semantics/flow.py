@@ -1,0 +1,289 @@
+"""Where a block can be between two barriers: from a place, everything it can reach without passing a barrier.
+
+Blocks go through barriers together, so in one phase they agree on the round of every loop that the phase's first
+barrier stands in. `Reach` says, for each loop around a statement, how its round relates to that one: the same,
+the next (the phase wraps around the loop), later, the first (the phase entered the loop), or any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from phobos.semantics import ir
+from phobos.semantics.poly import Poly
+from phobos.semantics.program import Program, fact
+from phobos.semantics.values import Values, blocks_of, values_of
+from phobos.value import value
+
+SAME, NEXT, LATER, FIRST, FREE = "same", "next", "later", "first", "free"
+Loop = ir.For | ir.While
+
+
+@value
+class Reach:
+    """One way to be at a statement in a phase.
+
+    `rounds` relates the loops around the statement, outermost first, to the place where the phase begins.
+    `given` are polynomials never negative on this way: it passes a loop that has no rounds.
+    """
+
+    rounds: tuple[tuple[Loop, str], ...]
+    given: tuple[Poly, ...]
+
+    @property
+    def wraps(self) -> bool:
+        """Whether the way goes around a loop that the phase began in."""
+        return any(relation in (NEXT, LATER) for _, relation in self.rounds)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        return (tuple((id(loop), relation) for loop, relation in self.rounds), tuple(p.key for p in self.given))
+
+
+Start = ir.Statement | None
+
+
+class Flow:
+    """Reachability without barriers, for one program. `without` is a barrier taken to be absent."""
+
+    def __init__(self, program: Program, without: ir.Barrier | None = None) -> None:
+        self.program = program
+        self.values: Values = values_of(program)
+        self.without = without
+        self.parents: dict[ir.Statement, tuple[ir.Block, int, ir.Statement | None]] = {}
+        self.barriers: list[ir.Barrier] = []
+        self.loops: dict[ir.Statement, tuple[Loop, ...]] = {}
+        self._holds_barrier: dict[ir.Statement, bool] = {}
+        self._reached: dict[Start, dict[ir.Statement, tuple[Reach, ...]]] = {}
+        self._ends: dict[Start, tuple[ir.Barrier | None, ...]] = {}
+        self._index(program.body, None, ())
+
+    def _index(self, block: ir.Block, owner: ir.Statement | None, loops: tuple[Loop, ...]) -> bool:
+        holds = False
+        for position, statement in enumerate(block.statements):
+            self.parents[statement] = (block, position, owner)
+            self.loops[statement] = loops
+            if isinstance(statement, ir.Barrier):
+                if statement is not self.without:
+                    self.barriers.append(statement)
+                    holds = True
+                continue
+            inner = (*loops, statement) if isinstance(statement, (ir.For, ir.While)) else loops
+            inside = False
+            for child in blocks_of(statement):
+                inside = self._index(child, statement, inner) or inside
+            if blocks_of(statement):
+                self._holds_barrier[statement] = inside
+                holds = holds or inside
+        return holds
+
+    @property
+    def starts(self) -> tuple[Start, ...]:
+        """Where phases begin: the start of the kernel and every barrier that is reachable."""
+        return (None, *(b for b in self.barriers if b not in self.values.unreachable))
+
+    def holds_barrier(self, statement: ir.Statement) -> bool:
+        """Whether a barrier stands inside a statement."""
+        return self._holds_barrier.get(statement, False)
+
+    def reached(self, start: Start) -> dict[ir.Statement, tuple[Reach, ...]]:
+        """Every statement that can follow `start` (None: the start of the kernel) before the next barrier."""
+        known = self._reached.get(start)
+        if known is None:
+            walk = _Walk(self)
+            walk.from_start(start)
+            known = {statement: tuple(ways.values()) for statement, ways in walk.found.items()}
+            self._reached[start] = known
+            self._ends[start] = tuple(walk.ends)
+        return known
+
+    def ends(self, start: Start) -> tuple[ir.Barrier | None, ...]:
+        """The barriers, or the end of the kernel (None), that a phase can run into."""
+        self.reached(start)
+        return self._ends[start]
+
+    def meet(self, a: ir.Statement, b: ir.Statement) -> bool:
+        """Whether two statements can be executed in one phase."""
+        return any(a in reached and b in reached for reached in map(self.reached, self.starts))
+
+
+MOST_FRESH = 6  # nested loops with barriers of which the first round is told from the others
+
+
+class _Walk:
+    """One walk from one start."""
+
+    def __init__(self, flow: Flow) -> None:
+        self.flow = flow
+        self.found: dict[ir.Statement, dict[object, Reach]] = {}
+        self.ends: dict[ir.Barrier | None, None] = {}
+        self._done: dict[object, frozenset[str]] = {}
+
+    def from_start(self, start: Start) -> None:
+        flow = self.flow
+        if start is None:
+            self._finish(self._block(flow.program.body, 0, (), ()))
+            return
+        rounds: tuple[tuple[Loop, str], ...] = tuple((loop, SAME) for loop in flow.loops[start])
+        block, position, owner = flow.parents[start]
+        exits = self._block(block, position + 1, rounds, ())
+        while owner is not None:
+            if isinstance(owner, (ir.For, ir.While)):
+                rounds = rounds[:-1]
+                if exits & {"fall", "continue"}:
+                    again = self._round(owner, (*rounds, (owner, NEXT)), ())
+                    if again & {"fall", "continue"}:
+                        again = again | self._round(owner, (*rounds, (owner, LATER)), ())
+                    exits = exits | again
+                exits = self._behind(exits)
+            elif isinstance(owner, ir.Inline):
+                exits = self._returned(exits)
+            if "fall" not in exits:
+                outside = exits
+            else:
+                block, position, _ = flow.parents[owner]
+                outside = (exits - {"fall"}) | self._block(block, position + 1, rounds, ())
+            exits = outside
+            owner = flow.parents[owner][2]
+        self._finish(exits)
+
+    def _finish(self, exits: frozenset[str]) -> None:
+        if exits & {"fall", "kernel"}:
+            self.ends[None] = None
+
+    @staticmethod
+    def _behind(exits: frozenset[str]) -> frozenset[str]:
+        """How a loop is left, given how its rounds end."""
+        leaves = exits & {"leave", "kernel"}
+        return leaves | {"fall"} if exits & {"fall", "continue", "break"} else leaves
+
+    @staticmethod
+    def _returned(exits: frozenset[str]) -> frozenset[str]:
+        rest = exits - {"leave"}
+        return rest | {"fall"} if "leave" in exits else rest
+
+    def _block(
+        self, block: ir.Block, position: int, rounds: tuple[tuple[Loop, str], ...], given: tuple[Poly, ...]
+    ) -> frozenset[str]:
+        """Walk statements from a position; how control can leave the block before a barrier."""
+        key = (id(block), position, tuple((id(loop), r) for loop, r in rounds), tuple(p.key for p in given))
+        known = self._done.get(key)
+        if known is not None:
+            return known
+        self._done[key] = frozenset()
+        exits: set[str] = set()
+        alive = True
+        ways: list[tuple[Poly, ...]] = [given]
+        for statement in block.statements[position:]:
+            after: list[tuple[Poly, ...]] = []
+            for way in ways:
+                out, passed = self._statement(statement, rounds, way)
+                exits |= out - {"fall"}
+                if "fall" in out:
+                    after.extend(passed)
+            ways = _distinct(after)
+            if not ways:
+                alive = False
+                break
+        result = frozenset(exits | {"fall"}) if alive else frozenset(exits)
+        self._done[key] = result
+        return result
+
+    def _record(
+        self, statement: ir.Statement, rounds: tuple[tuple[Loop, str], ...], given: tuple[Poly, ...]
+    ) -> None:
+        reach = Reach(rounds, given)
+        self.found.setdefault(statement, {}).setdefault(reach.key, reach)
+
+    def _statement(
+        self, statement: ir.Statement, rounds: tuple[tuple[Loop, str], ...], given: tuple[Poly, ...]
+    ) -> tuple[frozenset[str], list[tuple[Poly, ...]]]:
+        """How control leaves a statement, and what holds on each way that falls through."""
+        if statement in self.flow.values.unreachable:
+            return frozenset(), []
+        self._record(statement, rounds, given)
+        match statement:
+            case ir.Barrier() if statement is not self.flow.without:
+                self.ends[statement] = None
+                return frozenset(), []
+            case ir.If(then=then, otherwise=otherwise):
+                exits = self._arm(then, rounds, given) | self._arm(otherwise, rounds, given)
+                return exits, [given]
+            case ir.For() | ir.While():
+                return self._loop(statement, rounds, given)
+            case ir.Inline(body=body):
+                return self._returned(self._block(body, 0, rounds, given)), [given]
+            case ir.Break():
+                return frozenset({"break"}), []
+            case ir.Continue():
+                return frozenset({"continue"}), []
+            case ir.Leave(leaves_kernel=leaves_kernel):
+                return frozenset({"kernel" if leaves_kernel else "leave"}), []
+        return frozenset({"fall"}), [given]
+
+    def _arm(self, block: ir.Block, rounds: tuple[tuple[Loop, str], ...], given: tuple[Poly, ...]) -> frozenset[str]:
+        if block.statements and block.statements[0] in self.flow.values.unreachable:
+            return frozenset()
+        return self._block(block, 0, rounds, given)
+
+    def _loop(
+        self, statement: Loop, rounds: tuple[tuple[Loop, str], ...], given: tuple[Poly, ...]
+    ) -> tuple[frozenset[str], list[tuple[Poly, ...]]]:
+        flow = self.flow
+        fresh = sum(1 for _, relation in rounds if relation == FIRST)
+        if not flow.holds_barrier(statement) or fresh >= MOST_FRESH:
+            exits = self._round(statement, (*rounds, (statement, FREE)), given)
+            return self._behind(exits | {"fall"}), [given]
+        exits = self._round(statement, (*rounds, (statement, FIRST)), given)
+        around = bool(exits & {"fall", "continue"})
+        if around:
+            exits = exits | self._round(statement, (*rounds, (statement, FREE)), given)
+        out = self._behind(exits)
+        passed = [given] if "fall" in out else []
+        skipped = self._skips(statement, given)
+        if not around and skipped is not None:
+            out = out | {"fall"}
+            passed = [*passed, skipped]
+        return out, passed
+
+    def _skips(self, statement: Loop, given: tuple[Poly, ...]) -> tuple[Poly, ...] | None:
+        """What holds where a loop has no round; None where it always has one."""
+        loop = self.flow.values.loops.get(statement)
+        if loop is None or loop.hi is None or loop.lo is None:
+            return given
+        empty = loop.lo - loop.hi
+        constant = empty.constant
+        if constant is not None:
+            return given if constant >= 0 else None
+        if self.flow.values.holds(-empty - 1, self.flow.values.context(statement)):
+            return None
+        return (*given, empty)
+
+    def _round(
+        self, statement: Loop, rounds: tuple[tuple[Loop, str], ...], given: tuple[Poly, ...]
+    ) -> frozenset[str]:
+        if isinstance(statement, ir.While):
+            before = self._block(statement.prelude, 0, rounds, given)
+            if "fall" not in before:
+                return before
+            return (before - {"fall"}) | self._block(statement.body, 0, rounds, given)
+        return self._block(statement.body, 0, rounds, given)
+
+
+def _distinct(ways: Iterable[tuple[Poly, ...]]) -> list[tuple[Poly, ...]]:
+    found: dict[object, tuple[Poly, ...]] = {}
+    for way in ways:
+        found.setdefault(tuple(p.key for p in way), way)
+    kept = list(found.values())
+    if any(not way for way in kept):
+        return [()]  # a way on which nothing special holds covers the others
+    return kept[:4]
+
+
+@fact
+def flow_of(program: Program) -> Flow:
+    """The flow with all barriers in place."""
+    return Flow(program)
+
+
+__all__ = ["FIRST", "FREE", "LATER", "NEXT", "SAME", "Flow", "Reach", "Start", "flow_of"]
