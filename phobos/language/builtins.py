@@ -266,7 +266,8 @@ _CORE = (
         "dot_t",
         (Parameter("a", "tile", "an `[M, K]` tile"), Parameter("b", "tile", "an `[N, K]` tile")),
         "[M, N]", "dot_t", "accumulate",
-        "Matrix product with the second operand transposed: contracts the last axis of both. K may be a runtime length.",
+        "Matrix product with the second operand transposed: contracts the last axis of both. K may be a "
+        "runtime length.",
         "s += dot_t(q, k)",
     ),
     *(_conversion(name) for name in ("f16", "bf16", "f32", "f64", "i8", "u8", "i32", "i64")),

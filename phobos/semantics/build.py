@@ -7,25 +7,28 @@ which share one `build_context.Build`. What needs the finished program is said b
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 
 from phobos.semantics import ir
+from phobos.semantics.build_assumptions import assumptions
 from phobos.semantics.build_attributes import constants_of, flags_of, launch_of, promises_of
+from phobos.semantics.build_calls import bind_result
 from phobos.semantics.build_context import Build, Frame
 from phobos.semantics.build_expressions import expression
 from phobos.semantics.build_flow import after_building
 from phobos.semantics.build_statements import block, missing_return
 from phobos.semantics.build_types import parameters_of
 from phobos.semantics.names import Scope
-from phobos.semantics.program import Launch, Program, Promise, Settings
+from phobos.semantics.program import DEFAULTS, Launch, Program, Promise, Settings
 from phobos.syntax import tree
 
 _DEPTH = 20_000
 """Nesting is bounded by the parser; an expression of that depth takes several calls a level here."""
 
 
-def build(item: tree.Item, functions: Mapping[str, tree.Item], settings: Settings = Settings()) -> Program:
+def build(item: tree.Item, functions: Mapping[str, tree.Item], settings: Settings = DEFAULTS) -> Program:
     """The program of a kernel item (or of a function by itself, its parameters taken as a kernel's).
 
     Raises ValueError when `item.node` is None. Never raises for a mistake of the user: those are `problems`.
@@ -39,7 +42,7 @@ def build(item: tree.Item, functions: Mapping[str, tree.Item], settings: Setting
     b = Build(functions, settings, owner, expression, _run)
     b.lost = _lost_names(item)
     b.broken = bool(item.problems)
-    b.assumes = _assumptions(item)
+    assumptions(b, item, owner)
     attributes = node.attributes if isinstance(node, tree.Kernel) else ()
     constants_of(b, attributes)
     b.scope.names.update(b.constants)
@@ -51,9 +54,7 @@ def build(item: tree.Item, functions: Mapping[str, tree.Item], settings: Setting
     frame = Frame(node, owner)
     b.frames.append(frame)
     if isinstance(node, tree.Function):
-        from phobos.semantics.build_calls import _result
-
-        _result(b, node, frame)
+        bind_result(b, node, frame)
     b.run(node.body)
     body = ir.Block(tuple(b.out))
     after_building(b, node, body)
@@ -90,8 +91,6 @@ def _lost_names(item: tree.Item) -> frozenset[str]:
     """Names that text which did not parse may have defined: nothing is said where they are missing."""
     if not item.problems or item.node is None:
         return frozenset()
-    import re
-
     found: set[str] = set()
     stack: list[object] = [item.node.body]
     while stack:
@@ -109,7 +108,3 @@ def _lost_names(item: tree.Item) -> frozenset[str]:
     for problem in item.problems:
         found.update(re.findall(r"[^\W\d]\w*", item.text[problem.start : problem.end]))
     return frozenset(found)
-
-
-def _assumptions(item: tree.Item):  # type: ignore[no-untyped-def]
-    return lambda node: ()

@@ -28,24 +28,35 @@ def constants_of(b: Build, attributes: Iterable[tree.Attribute]) -> None:
             for argument in attribute.arguments:
                 if not isinstance(argument, tree.SearchArg):
                     b.report(
-                        "PH403", f"`@{kind}` takes search lists", argument, "not `NAME in [values]`",
+                        "PH403",
+                        f"`@{kind}` takes search lists",
+                        argument,
+                        "not `NAME in [values]`",
                         help=f"write {ATTRIBUTES[kind].signature}",
                     )
                     continue
                 _constant(b, kind, argument, chosen)
             if not attribute.arguments:
                 b.report(
-                    "PH403", f"`@{kind}` declares nothing", attribute, "no `NAME in [values]` here",
+                    "PH403",
+                    f"`@{kind}` declares nothing",
+                    attribute,
+                    "no `NAME in [values]` here",
                     help=f"write {ATTRIBUTES[kind].example}",
                 )
     total = search.points({c.name: c.choices for c in b.constants.values() if c.choices})
     if total > MOST_POINTS:
         first = next(a for a in attributes if a.name.text in ("autotune", "cluster"))
         b.report(
-            "PH403", f"the search space has {total:,} points", first.name, f"more than {MOST_POINTS:,}",
+            "PH403",
+            f"the search space has {total:,} points",
+            first.name,
+            f"more than {MOST_POINTS:,}",
             severity="warning",
-            notes=("each list multiplies the space: "
-                   + " x ".join(f"{c.name} {len(c.choices)}" for c in b.constants.values()),),
+            notes=(
+                "each list multiplies the space: "
+                + " x ".join(f"{c.name} {len(c.choices)}" for c in b.constants.values()),
+            ),
             help="list fewer values, or tune one name at a time",
         )
 
@@ -57,7 +68,11 @@ def _constant(b: Build, kind: str, argument: tree.SearchArg, chosen: dict[str, i
     if before is not None:
         if before.attribute == kind:
             b.report(
-                "PH403", f"`{name}` is listed twice", argument.name, "listed again here", severity="warning",
+                "PH403",
+                f"`{name}` is listed twice",
+                argument.name,
+                "listed again here",
+                severity="warning",
                 related=(Related(before.span, "first listed here"),),
                 help="keep one of the two lists; the first one counts",
             )
@@ -65,14 +80,21 @@ def _constant(b: Build, kind: str, argument: tree.SearchArg, chosen: dict[str, i
         return
     if not listed:
         b.report(
-            "PH403", f"`{name}` has no values", argument, "an empty list",
+            "PH403",
+            f"`{name}` has no values",
+            argument,
+            "an empty list",
             help=f"give at least one value, as in `{name} in [64]`",
         )
     seen: set[int] = set()
     for item in argument.values:
         if item.value in seen:
             b.report(
-                "PH403", f"{item.value} is listed twice for `{name}`", item, "a duplicate", severity="warning",
+                "PH403",
+                f"{item.value} is listed twice for `{name}`",
+                item,
+                "a duplicate",
+                severity="warning",
                 help="remove it: every value would be tried once more for nothing",
             )
         seen.add(item.value)
@@ -94,19 +116,27 @@ def launch_of(b: Build, attributes: Iterable[tree.Attribute]) -> Launch:
     numbers: list[int] = []
     for argument in attribute.arguments:
         if not isinstance(argument, tree.PlainArg) or not isinstance(argument.value, tree.Int):
-            b.report("PH401", "`@launch` takes integers", argument, "not an integer literal",
-                     help=f"write {entry.signature}")
+            b.report(
+                "PH401", "`@launch` takes integers", argument, "not an integer literal", help=f"write {entry.signature}"
+            )
             return Launch(DEFAULT_THREADS, None, None, span)
         numbers.append(argument.value.value)
     if not 1 <= len(numbers) <= 3:
-        b.report("PH401", f"`@launch` takes one to three integers, and {len(numbers)} stand here", attribute,
-                 f"{len(numbers)} arguments", help=f"write {entry.signature}")
+        b.report(
+            "PH401",
+            f"`@launch` takes one to three integers, and {len(numbers)} stand here",
+            attribute,
+            f"{len(numbers)} arguments",
+            help=f"write {entry.signature}",
+        )
         return Launch(DEFAULT_THREADS, None, None, span)
     threads = numbers[0]
     if threads % WARP or not WARP <= threads <= MOST_THREADS:
         near = min(MOST_THREADS, max(WARP, (threads + WARP - 1) // WARP * WARP))
         b.report(
-            "PH401", f"a block cannot have {threads} threads", attribute.arguments[0],
+            "PH401",
+            f"a block cannot have {threads} threads",
+            attribute.arguments[0],
             f"not a multiple of {WARP} from {WARP} to {MOST_THREADS}",
             help=f"the nearest number above that works is {near}" if near > threads else f"at most {near} work",
         )
@@ -117,8 +147,12 @@ def launch_of(b: Build, attributes: Iterable[tree.Attribute]) -> Launch:
         min_blocks = None
     registers = numbers[2] if len(numbers) > 2 else None
     if registers is not None and not REGISTERS[0] <= registers <= REGISTERS[1]:
-        b.report("PH401", f"a thread cannot be held to {registers} registers", attribute.arguments[2],
-                 f"not from {REGISTERS[0]} to {REGISTERS[1]}")
+        b.report(
+            "PH401",
+            f"a thread cannot be held to {registers} registers",
+            attribute.arguments[2],
+            f"not from {REGISTERS[0]} to {REGISTERS[1]}",
+        )
         registers = None
     return Launch(threads, min_blocks, registers, span)
 
@@ -134,16 +168,25 @@ def flags_of(b: Build, attributes: Iterable[tree.Attribute]) -> dict[str, tree.A
         if entry is None:
             near = nearest(name, ATTRIBUTES)
             b.report(
-                "PH406", f"unknown attribute `@{name}`", attribute.name, "it has no effect here", severity="warning",
-                help=f"did you mean `@{near}`?" if near else "known ones are "
-                + ", ".join(f"`@{known}`" for known in ATTRIBUTES),
+                "PH406",
+                f"unknown attribute `@{name}`",
+                attribute.name,
+                "it has no effect here",
+                severity="warning",
+                help=f"did you mean `@{near}`?"
+                if near
+                else "known ones are " + ", ".join(f"`@{known}`" for known in ATTRIBUTES),
                 fix=_replace(b, attribute.name, near) if near else None,
             )
             flags.setdefault(name, attribute)
             continue
         if name in flags and not entry.repeatable:
             b.report(
-                "PH407", f"`@{name}` is written twice", attribute.name, "written again here", severity="warning",
+                "PH407",
+                f"`@{name}` is written twice",
+                attribute.name,
+                "written again here",
+                severity="warning",
                 related=(Related(b.span(flags[name].name), "first written here"),),
                 help="keep one of them",
             )
@@ -157,20 +200,28 @@ def flags_of(b: Build, attributes: Iterable[tree.Attribute]) -> dict[str, tree.A
 
 def _takes_nothing(b: Build, attribute: tree.Attribute) -> None:
     name = attribute.name.text
-    remove = Fix(
-        "remove the arguments", "safe", (Edit(b.place(attribute.name.end, attribute.end), ""),)
-    )
+    remove = Fix("remove the arguments", "safe", (Edit(b.place(attribute.name.end, attribute.end), ""),))
     inside = b.place(attribute.arguments[0].start, attribute.arguments[-1].end)
     if name == "persistent":
         b.report(
-            "PH209", "`@persistent` takes no arguments", inside, "not the size of the grid",
+            "PH209",
+            "`@persistent` takes no arguments",
+            inside,
+            "not the size of the grid",
             notes=("the launcher asks the compiled kernel how many blocks can be resident, and sizes the grid by it",),
             help="remove the arguments; `grid=` of the launch asks for a smaller grid",
             fix=remove,
         )
     else:
-        b.report("PH407", f"`@{name}` takes no arguments", inside, "ignored", severity="warning",
-                 help="remove the arguments", fix=remove)
+        b.report(
+            "PH407",
+            f"`@{name}` takes no arguments",
+            inside,
+            "ignored",
+            severity="warning",
+            help="remove the arguments",
+            fix=remove,
+        )
 
 
 def _options(b: Build, attribute: tree.Attribute, options: tuple[str, ...]) -> None:
@@ -180,15 +231,23 @@ def _options(b: Build, attribute: tree.Attribute, options: tuple[str, ...]) -> N
         text = value.text if isinstance(value, tree.Name) else None
         if text not in options:
             b.report(
-                "PH407", f"`@{attribute.name.text}` does not know this option", argument, "ignored",
-                severity="warning", help="write one of " + ", ".join(f"`{o}`" for o in options) + ", or nothing",
+                "PH407",
+                f"`@{attribute.name.text}` does not know this option",
+                argument,
+                "ignored",
+                severity="warning",
+                help="write one of " + ", ".join(f"`{o}`" for o in options) + ", or nothing",
             )
         else:
             given.append(text)
     if len(set(given)) > 1:
         b.report(
-            "PH407", f"`{given[0]}` and `{given[1]}` exclude each other", attribute.arguments[1], "the first one counts",
-            severity="warning", help="keep one of them",
+            "PH407",
+            f"`{given[0]}` and `{given[1]}` exclude each other",
+            attribute.arguments[1],
+            "the first one counts",
+            severity="warning",
+            help="keep one of them",
         )
 
 
@@ -199,12 +258,22 @@ def promises_of(b: Build, attributes: Iterable[tree.Attribute]) -> tuple[Promise
         if attribute.name.text != "aligned":
             continue
         if not attribute.arguments:
-            b.report("PH302", "`@aligned` promises nothing", attribute, "no `DIM = tile` here",
-                     help="name an extent and its tile, as in `@aligned(N = 64)`")
+            b.report(
+                "PH302",
+                "`@aligned` promises nothing",
+                attribute,
+                "no `DIM = tile` here",
+                help="name an extent and its tile, as in `@aligned(N = 64)`",
+            )
         for argument in attribute.arguments:
             if not isinstance(argument, tree.KeywordArg):
-                b.report("PH302", "`@aligned` needs a name for each promise", argument, "no `DIM =` before it",
-                         help="write `@aligned(DIM = tile)` with a dimension of a tensor parameter")
+                b.report(
+                    "PH302",
+                    "`@aligned` needs a name for each promise",
+                    argument,
+                    "no `DIM =` before it",
+                    help="write `@aligned(DIM = tile)` with a dimension of a tensor parameter",
+                )
                 continue
             promise = _promise(b, attribute, argument)
             if promise is not None:
@@ -220,8 +289,14 @@ def _promise(b: Build, attribute: tree.Attribute, argument: tree.KeywordArg) -> 
         near = nearest(name, extents)
         known = ", ".join(f"`{n}`" for n in extents)
         b.report(
-            "PH301", f"`{name}` is not a dimension of any tensor", argument.name, "no tensor parameter has this extent",
-            help=f"did you mean `{near}`?" if near else f"the extents are {known}" if known
+            "PH301",
+            f"`{name}` is not a dimension of any tensor",
+            argument.name,
+            "no tensor parameter has this extent",
+            help=f"did you mean `{near}`?"
+            if near
+            else f"the extents are {known}"
+            if known
             else "no tensor parameter has a named extent",
             fix=_replace(b, argument.name, near) if near else None,
         )
@@ -241,15 +316,22 @@ def _promise(b: Build, attribute: tree.Attribute, argument: tree.KeywordArg) -> 
         text = value.text if isinstance(value, tree.Name) else ""
         near = nearest(text, b.constants) if text else None
         b.report(
-            "PH302", f"the tile of `{name}` must be a positive integer or a constant", value,
+            "PH302",
+            f"the tile of `{name}` must be a positive integer or a constant",
+            value,
             f"`{text}` is not an `@autotune` constant" if text else "not an integer",
             help=f"did you mean `{near}`?" if near else "write a literal, or a name that `@autotune` declares",
             fix=_replace(b, value, near) if near else None,
         )
         return None
     if tile < 1:
-        b.report("PH302", f"the tile of `{name}` must be positive", value, f"this is {tile}",
-                 help="promise 1 or more; every extent is a multiple of 1")
+        b.report(
+            "PH302",
+            f"the tile of `{name}` must be positive",
+            value,
+            f"this is {tile}",
+            help="promise 1 or more; every extent is a multiple of 1",
+        )
         return None
     if name not in extents:
         return None
@@ -273,11 +355,15 @@ def _contradicts(b: Build, before: list[Promise], promise: Promise) -> None:
         both = other.tile * promise.tile // gcd(other.tile, promise.tile)
         beyond = both not in (other.tile, promise.tile)
         message = (
-            f"two promises about `{promise.dim}` together mean a multiple of {both}" if beyond
+            f"two promises about `{promise.dim}` together mean a multiple of {both}"
+            if beyond
             else f"`{promise.dim}` is promised twice"
         )
         b.report(
-            "PH307", message, promise.key, f"a multiple of {promise.tile} here",
+            "PH307",
+            message,
+            promise.key,
+            f"a multiple of {promise.tile} here",
             severity="error" if beyond else "warning",
             related=(Related(other.key, f"a multiple of {other.tile} here"),),
             help=f"write the one promise that is meant: `@aligned({promise.dim} = {both})`",
@@ -294,7 +380,10 @@ def zero_constant(b: Build, constant: ir.Constant, use: Span, role: str) -> None
     place = b.zeros.get(constant)
     if place is not None:
         b.report(
-            "PH403", f"`{constant.name}` may be 0, and it is {role}", place, "0 is listed here",
+            "PH403",
+            f"`{constant.name}` may be 0, and it is {role}",
+            place,
+            "0 is listed here",
             related=(Related(use, f"used as {role.removeprefix('used as ')} here"),),
             help="remove 0 from the list",
         )

@@ -13,16 +13,23 @@ from phobos.semantics.build_operators import (
     agree,
     broadcast,
     convert,
-    mismatch,
     need_index,
     shape_of,
-    stored,
     to_tile,
     with_dtype,
 )
 from phobos.semantics.build_subscripts import bare, extent_expression, extents_of, need_static
 from phobos.semantics.build_types import undefined
-from phobos.semantics.types import ERROR, I32, INDEX, is_index, length_text, scalar_type, shape_text, tensor_text, type_text
+from phobos.semantics.types import (
+    I32,
+    INDEX,
+    is_index,
+    length_text,
+    scalar_type,
+    shape_text,
+    tensor_text,
+    type_text,
+)
 from phobos.syntax import tree
 
 
@@ -40,7 +47,11 @@ def call(b: Build, node: tree.Call, entry: Builtin) -> ir.Expression:
         case "grid_barrier":
             barrier(b, node)
             b.report(
-                "PH216", "the result of `grid_barrier` is used", node, "it has no value", severity="warning",
+                "PH216",
+                "the result of `grid_barrier` is used",
+                node,
+                "it has no value",
+                severity="warning",
                 help="write the call as a statement of its own",
             )
             return ir.IntLiteral(b.span(node), b.calls, INDEX, 0)
@@ -66,8 +77,11 @@ def _arity(b: Build, node: tree.Call, entry: Builtin) -> bool:
     if any(isinstance(argument, tree.Missing) for argument in node.arguments):
         return False
     b.report(
-        "PH107", f"`{entry.name}` takes {wanted} argument{'s' if wanted != 1 else ''}, and {given} "
-        f"{'stand' if given != 1 else 'stands'} here", node, f"{given} of {wanted}",
+        "PH107",
+        f"`{entry.name}` takes {wanted} argument{'s' if wanted != 1 else ''}, and {given} "
+        f"{'stand' if given != 1 else 'stands'} here",
+        node,
+        f"{given} of {wanted}",
         help=f"write `{entry.signature}`",
     )
     return False
@@ -91,8 +105,11 @@ def tensor_ref(b: Build, node: tree.Node, tensor: ir.Tensor) -> ir.TensorRef:
 
 def _kind(b: Build, node: tree.Node, entry: Builtin, index: int, value: ir.Expression, wanted: str) -> None:
     b.report(
-        "PH107", f"`{entry.name}` needs {wanted} as `{entry.parameters[index].label}`", node,
-        f"this is {type_text(value.type)}", help=f"`{entry.signature}`",
+        "PH107",
+        f"`{entry.name}` needs {wanted} as `{entry.parameters[index].label}`",
+        node,
+        f"this is {type_text(value.type)}",
+        help=f"`{entry.signature}`",
     )
 
 
@@ -110,8 +127,13 @@ def _program_id(b: Build, node: tree.Call) -> ir.Expression:
         return b.error(node)
     axis = b.poly(value).constant if is_index(value.type) else None
     if axis not in (0, 1, 2):
-        b.report("PH107", "`program_id` needs the axis 0, 1 or 2", node.arguments[0], "not one of 0, 1, 2",
-                 help="write `program_id(0)`, or `ctx.block.x`")
+        b.report(
+            "PH107",
+            "`program_id` needs the axis 0, 1 or 2",
+            node.arguments[0],
+            "not one of 0, 1, 2",
+            help="write `program_id(0)`, or `ctx.block.x`",
+        )
         return b.error(node)
     return ir.BlockIndex(b.span(node), b.calls, INDEX, axis)
 
@@ -125,8 +147,11 @@ def _extent(b: Build, node: tree.Call) -> ir.Expression:
     rank = len(tensor.extents)
     if axis is None or not 0 <= axis < rank:
         b.report(
-            "PH107", f"`{tensor.name}` has no axis like this", node.arguments[1],
-            f"not a literal from 0 to {rank - 1}", related=(Related(tensor.span, tensor_text(tensor)),),
+            "PH107",
+            f"`{tensor.name}` has no axis like this",
+            node.arguments[1],
+            f"not a literal from 0 to {rank - 1}",
+            related=(Related(tensor.span, tensor_text(tensor)),),
         )
         return b.error(node)
     return extent_expression(b, node, tensor, axis)
@@ -146,17 +171,27 @@ def named_tensor(b: Build, argument: tree.Expr, callee: str, code: str) -> ir.Te
         b.nodes.setdefault(inner, meaning)
         if isinstance(meaning, ir.Tensor):
             return meaning
-        if meaning is None or isinstance(meaning, ir.Variable) and isinstance(meaning.type, ir.ErrorT):
+        if meaning is None or (isinstance(meaning, ir.Variable) and isinstance(meaning.type, ir.ErrorT)):
             return None
         related = () if isinstance(meaning, int) else (Related(meaning.span, f"`{inner.text}` is defined here"),)
-        b.report(code, f"`{callee}` needs a tensor parameter, and `{inner.text}` is not one", argument,
-                 "not a tensor", related=related)
+        b.report(
+            code,
+            f"`{callee}` needs a tensor parameter, and `{inner.text}` is not one",
+            argument,
+            "not a tensor",
+            related=related,
+        )
         return None
     mark = len(b.out)
     b.value(argument)
     del b.out[mark:]
-    b.report(code, f"`{callee}` needs the name of a tensor parameter", argument, "not a name",
-             help=f"pass the tensor itself, as in `{callee}(NAME)`" if callee == "grid_barrier" else None)
+    b.report(
+        code,
+        f"`{callee}` needs the name of a tensor parameter",
+        argument,
+        "not a name",
+        help=f"pass the tensor itself, as in `{callee}(NAME)`" if callee == "grid_barrier" else None,
+    )
     return None
 
 
@@ -186,18 +221,34 @@ def _barrier_tensor(b: Build, argument: tree.Expr, tensor: ir.Tensor) -> None:
     help_ = f"declare it as `{tensor.name}: tensor<i32>[2]`"
     extents = extents_of(b, tensor)
     if tensor.dtype != "i32":
-        b.report("PH206", f"a barrier needs an i32 tensor, and `{tensor.name}` holds {tensor.dtype}", argument,
-                 f"holds {tensor.dtype}", related=related, help=help_)
-    elif len(extents) > 2 or len(extents) == 2 and extents[1] != 1:
-        if len(extents) == 2 and isinstance(extents[1], shapes.Poly) and b.alone:
+        b.report(
+            "PH206",
+            f"a barrier needs an i32 tensor, and `{tensor.name}` holds {tensor.dtype}",
+            argument,
+            f"holds {tensor.dtype}",
+            related=related,
+            help=help_,
+        )
+    elif len(extents) > 2 or (len(extents) == 2 and extents[1] != 1):
+        if len(extents) == 2 and not isinstance(extents[1], int) and b.alone:
             return
         b.report(
-            "PH206", f"a barrier needs its elements along the first axis, and `{tensor.name}` is "
-            f"{shape_text(extents)}", argument, "not `[n]` or `[n, 1]`", related=related, help=help_,
+            "PH206",
+            f"a barrier needs its elements along the first axis, and `{tensor.name}` is {shape_text(extents)}",
+            argument,
+            "not `[n]` or `[n, 1]`",
+            related=related,
+            help=help_,
         )
     elif isinstance(extents[0], int) and extents[0] < 2:
-        b.report("PH206", f"a barrier needs at least 2 elements, and `{tensor.name}` has {extents[0]}", argument,
-                 f"{extents[0]} element", related=related, help=help_)
+        b.report(
+            "PH206",
+            f"a barrier needs at least 2 elements, and `{tensor.name}` has {extents[0]}",
+            argument,
+            f"{extents[0]} element",
+            related=related,
+            help=help_,
+        )
 
 
 def atomic(b: Build, node: tree.Call, entry: Builtin, *, used: bool) -> ir.Expression:
@@ -210,8 +261,13 @@ def atomic(b: Build, node: tree.Call, entry: Builtin, *, used: bool) -> ir.Expre
         if isinstance(value.type, ir.ErrorT):
             right = False
         elif not isinstance(value.type, ir.ScalarT) or value.type.dtype not in INTEGERS:
-            b.report("PH107", f"`{entry.name}` needs an integer here", argument, f"this is {type_text(value.type)}",
-                     help=f"`{entry.signature}`")
+            b.report(
+                "PH107",
+                f"`{entry.name}` needs an integer here",
+                argument,
+                f"this is {type_text(value.type)}",
+                help=f"`{entry.signature}`",
+            )
             right = False
         else:
             operands.append(convert(value, "i32"))
@@ -219,22 +275,35 @@ def atomic(b: Build, node: tree.Call, entry: Builtin, *, used: bool) -> ir.Expre
         extents = extents_of(b, tensor)
         related = (Related(tensor.span, f"`{tensor.name}` is {tensor_text(tensor)}"),)
         if tensor.dtype != "i32":
-            b.report("PH107", f"`{entry.name}` needs an i32 tensor, and `{tensor.name}` holds {tensor.dtype}",
-                     node.arguments[0], f"holds {tensor.dtype}", related=related)
+            b.report(
+                "PH107",
+                f"`{entry.name}` needs an i32 tensor, and `{tensor.name}` holds {tensor.dtype}",
+                node.arguments[0],
+                f"holds {tensor.dtype}",
+                related=related,
+            )
             tensor = None
-        elif (len(extents) > 2 or len(extents) == 2 and extents[1] != 1) and not (
+        elif (len(extents) > 2 or (len(extents) == 2 and extents[1] != 1)) and not (
             b.alone and len(extents) == 2 and not isinstance(extents[1], int)
         ):
-            b.report("PH107", f"`{entry.name}` indexes the first axis alone, and `{tensor.name}` is "
-                     f"{shape_text(extents)}", node.arguments[0], "not `[n]` or `[n, 1]`", related=related)
+            b.report(
+                "PH107",
+                f"`{entry.name}` indexes the first axis alone, and `{tensor.name}` is {shape_text(extents)}",
+                node.arguments[0],
+                "not `[n]` or `[n, 1]`",
+                related=related,
+            )
             tensor = None
         elif right:
             at = b.length(b.poly(values[0]))
             extent = extents[0]
-            if isinstance(at, int) and (at < 0 or isinstance(extent, int) and at >= extent):
+            if isinstance(at, int) and (at < 0 or (isinstance(extent, int) and at >= extent)):
                 b.report(
-                    "PH115", f"element {at} is outside `{tensor.name}`, which has {length_text(extent)} elements",
-                    node.arguments[1], "never inside", related=related,
+                    "PH115",
+                    f"element {at} is outside `{tensor.name}`, which has {length_text(extent)} elements",
+                    node.arguments[1],
+                    "never inside",
+                    related=related,
                 )
     if tensor is None or not right:
         return ir.Error(b.span(node), b.calls, I32)
@@ -258,8 +327,13 @@ def _iota(b: Build, node: tree.Call) -> ir.Expression:
         return b.error(node)
     length = b.length(b.poly(value))
     if not isinstance(length, int) and not b.alone:
-        b.report("PH107", "`iota` needs a length known when compiled", node.arguments[0],
-                 f"`{length_text(length)}` is known only at launch", help="write a literal or a constant")
+        b.report(
+            "PH107",
+            "`iota` needs a length known when compiled",
+            node.arguments[0],
+            f"`{length_text(length)}` is known only at launch",
+            help="write a literal or a constant",
+        )
         return b.error(node)
     if isinstance(length, int) and length < 1:
         b.report("PH107", "`iota` needs a positive length", node.arguments[0], f"this is {length}")
@@ -279,16 +353,18 @@ def _gather(b: Build, node: tree.Call, entry: Builtin) -> ir.Expression:
         _kind(b, node.arguments[0], entry, 0, table, "a tensor or tile")
         return b.error(node)
     rank = len(table.type.shape)
-    if rank > 2 or rank == 2 and table.type.shape[0] != 1:
-        b.report("PH105", f"`gather` needs a table of one row, and this is {shape_text(table.type.shape)}",
-                 node.arguments[0], "not `[n]` or `[1, n]`")
+    if rank > 2 or (rank == 2 and table.type.shape[0] != 1):
+        b.report(
+            "PH105",
+            f"`gather` needs a table of one row, and this is {shape_text(table.type.shape)}",
+            node.arguments[0],
+            "not `[n]` or `[1, n]`",
+        )
         return b.error(node)
     if not isinstance(index.type, ir.TileT) or index.type.dtype not in INTEGERS:
         _kind(b, node.arguments[1], entry, 1, index, "a tile of integers")
         return b.error(node)
-    return ir.BuiltinCall(
-        b.span(node), b.calls, ir.TileT(table.type.dtype, index.type.shape), "gather", (table, index)
-    )
+    return ir.BuiltinCall(b.span(node), b.calls, ir.TileT(table.type.dtype, index.type.shape), "gather", (table, index))
 
 
 def _flat(b: Build, node: tree.Call, entry: Builtin) -> ir.Expression:
@@ -300,9 +376,13 @@ def _flat(b: Build, node: tree.Call, entry: Builtin) -> ir.Expression:
         _kind(b, node.arguments[0], entry, 0, value, "a declared tile")
         return b.error(node)
     if not isinstance(argument, tree.Name) or not isinstance(value, ir.VariableRef) or value.variable.kind == "view":
-        b.report("PH107", "`flat` needs the name of a declared tile", node.arguments[0],
-                 "a view" if isinstance(value, ir.VariableRef) else "not a name",
-                 help="copy it into a tile first: `var t = ...`, then `flat(t)`")
+        b.report(
+            "PH107",
+            "`flat` needs the name of a declared tile",
+            node.arguments[0],
+            "a view" if isinstance(value, ir.VariableRef) else "not a name",
+            help="copy it into a tile first: `var t = ...`, then `flat(t)`",
+        )
         return b.error(node)
     if not _rank_two(b, node.arguments[0], entry, value):
         return b.error(node)
@@ -327,7 +407,10 @@ def _float(b: Build, node: tree.Expr, entry: Builtin, index: int, value: ir.Expr
     if not isinstance(value.type, ir.ErrorT) and value.type.dtype in FLOATS:
         return True
     b.report(
-        "PH107", f"`{entry.name}` needs floats", node, f"this is {type_text(value.type)}",
+        "PH107",
+        f"`{entry.name}` needs floats",
+        node,
+        f"this is {type_text(value.type)}",
         help=_conversion_help(value) or f"`{entry.signature}`",
     )
     return False
@@ -338,8 +421,13 @@ def _rank_two(b: Build, node: tree.Expr, entry: Builtin, value: ir.Expression) -
         _kind(b, node, entry, 0, value, "a tile")
         return False
     if len(value.type.shape) != 2:
-        b.report("PH105", f"`{entry.name}` needs a tile of rank 2, and this is {shape_text(value.type.shape)}", node,
-                 f"rank {len(value.type.shape)}", help="a row of n elements is `[1, n]`")
+        b.report(
+            "PH105",
+            f"`{entry.name}` needs a tile of rank 2, and this is {shape_text(value.type.shape)}",
+            node,
+            f"rank {len(value.type.shape)}",
+            help="a row of n elements is `[1, n]`",
+        )
         return False
     return True
 
@@ -416,8 +504,13 @@ def _pair(
         return None if brought is None else (brought, right)
     if isinstance(lt, ir.ScalarT) and isinstance(rt, ir.ScalarT) and lt.dtype in INTEGERS and rt.dtype in INTEGERS:
         return agree(b, node, entry.name, left, right)
-    b.report("PH104", f"`{entry.name}` needs one element type, and these are {lt.dtype} and {rt.dtype}", node,
-             f"{type_text(lt)} and {type_text(rt)}", help="convert one of them")
+    b.report(
+        "PH104",
+        f"`{entry.name}` needs one element type, and these are {lt.dtype} and {rt.dtype}",
+        node,
+        f"{type_text(lt)} and {type_text(rt)}",
+        help="convert one of them",
+    )
     return None
 
 
@@ -425,8 +518,13 @@ def _where(b: Build, node: tree.Call, entry: Builtin, values: list[ir.Expression
     condition, left, right = values
     assert not isinstance(condition.type, ir.ErrorT)
     if condition.type.dtype != "bool":
-        b.report("PH104", "the condition of `where` must be bool", node.arguments[0],
-                 f"this is {type_text(condition.type)}", help="compare, as in `t > 0.0`")
+        b.report(
+            "PH104",
+            "the condition of `where` must be bool",
+            node.arguments[0],
+            f"this is {type_text(condition.type)}",
+            help="compare, as in `t > 0.0`",
+        )
         return None
     agreed = agree(b, node, "where", left, right)
     if agreed is None:
@@ -454,8 +552,13 @@ def _dot(b: Build, node: tree.Call, entry: Builtin, values: list[ir.Expression])
     assert isinstance(left.type, ir.TileT) and isinstance(right.type, ir.TileT)
     dtype = join(left.type.dtype, right.type.dtype)
     if dtype is None or dtype in ("bool", "index"):
-        b.report("PH104", f"`{entry.name}` cannot multiply {left.type.dtype} and {right.type.dtype}", node,
-                 f"{type_text(left.type)} and {type_text(right.type)}", help="convert one of them")
+        b.report(
+            "PH104",
+            f"`{entry.name}` cannot multiply {left.type.dtype} and {right.type.dtype}",
+            node,
+            f"{type_text(left.type)} and {type_text(right.type)}",
+            help="convert one of them",
+        )
         return None
     if dtype in REAL_INTEGERS:
         dtype = "i64" if dtype == "i64" else "i32"
@@ -464,19 +567,25 @@ def _dot(b: Build, node: tree.Call, entry: Builtin, values: list[ir.Expression])
     if not shapes.same(inner, other) and not (b.alone and shapes.may_agree(inner, other)):
         last = "first" if entry.name == "dot" else "last"
         b.report(
-            "PH105", f"`{entry.name}` contracts {length_text(inner)} with {length_text(other)}", node,
+            "PH105",
+            f"`{entry.name}` contracts {length_text(inner)} with {length_text(other)}",
+            node,
             f"{shape_text(left.type.shape)} and {shape_text(right.type.shape)}",
             notes=(f"the last axis of `a` and the {last} axis of `b` must be equal",),
-            help="`dot_t` takes the second operand transposed" if entry.name == "dot"
-            and shapes.same(inner, columns) else None,
+            help="`dot_t` takes the second operand transposed"
+            if entry.name == "dot" and shapes.same(inner, columns)
+            else None,
         )
         return None
     shape = (rows, columns)
     if not shapes.is_static(shape) and not b.alone:
         runtime = rows if not isinstance(rows, int) else columns
         b.report(
-            "PH106", f"the result of `{entry.name}` needs lengths known when compiled", node,
-            f"one length is `{length_text(runtime)}`, known only at launch", notes=("only K may be a runtime length",),
+            "PH106",
+            f"the result of `{entry.name}` needs lengths known when compiled",
+            node,
+            f"one length is `{length_text(runtime)}`, known only at launch",
+            notes=("only K may be a runtime length",),
         )
         return None
     return _result(b, node, entry, dtype, shape, values)
@@ -486,8 +595,13 @@ def _convert(b: Build, node: tree.Call, entry: Builtin, values: list[ir.Expressi
     (value,) = values
     assert not isinstance(value.type, ir.ErrorT)
     if value.type.dtype == "bool":
-        b.report("PH104", f"`{entry.name}` does not convert a bool", node.arguments[0], type_text(value.type),
-                 help="choose with `where(c, 1, 0)`")
+        b.report(
+            "PH104",
+            f"`{entry.name}` does not convert a bool",
+            node.arguments[0],
+            type_text(value.type),
+            help="choose with `where(c, 1, 0)`",
+        )
         return None
     dtype = entry.name
     if dtype == "i64" and isinstance(value.type, ir.ScalarT):
@@ -496,15 +610,13 @@ def _convert(b: Build, node: tree.Call, entry: Builtin, values: list[ir.Expressi
 
 
 _RULES: dict[str, Rule] = {
-    **{name: _map for name in ("exp", "log", "sqrt", "tanh", "round")},
-    **{name: _rows for name in ("rowmax", "rowsum", "rowargmax", "cumsum", "tril")},
-    **{name: _extreme for name in ("tmax", "tmin")},
-    **{name: _dot for name in ("dot", "dot_t")},
-    **{name: _convert for name in ("f16", "bf16", "f32", "f64", "i8", "u8", "i32", "i64")},
+    **dict.fromkeys(("exp", "log", "sqrt", "tanh", "round"), _map),
+    **dict.fromkeys(("rowmax", "rowsum", "rowargmax", "cumsum", "tril"), _rows),
+    **dict.fromkeys(("tmax", "tmin"), _extreme),
+    **dict.fromkeys(("dot", "dot_t"), _dot),
+    **dict.fromkeys(("f16", "bf16", "f32", "f64", "i8", "u8", "i32", "i64"), _convert),
     "pow": _pow,
     "where": _where,
     "argsel": _argsel,
     "transpose": _transpose,
 }
-
-__all__ = ["ERROR", "atomic", "barrier", "call", "loosely", "mismatch", "named_tensor", "stored", "tensor_ref"]

@@ -1,4 +1,4 @@
-"""Calls by name, and functions inlined at each call: arguments bound, symbols bound to extents, returns made assignments."""
+"""Calls by name, and functions inlined at each call: arguments and symbols bound, returns made assignments."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from phobos.language.builtins import BUILTINS, CORE, Builtin
 from phobos.language.near import nearest
 from phobos.language.scalars import INTEGERS
 from phobos.semantics import ir, shapes
+from phobos.semantics.build_assumptions import assumptions
 from phobos.semantics.build_builtins import call as builtin_call
 from phobos.semantics.build_builtins import loosely
 from phobos.semantics.build_context import MOST_CALLS, Build, Frame
@@ -15,7 +16,7 @@ from phobos.semantics.build_subscripts import bare, extents_of, need_static
 from phobos.semantics.build_types import element_name, read_type, same_tensor, tile_type, undefined
 from phobos.semantics.names import Meaning, Scope
 from phobos.semantics.shapes import Length
-from phobos.semantics.types import ERROR, is_index, is_real_integer, length_text, scalar_type, shape_text, type_text
+from phobos.semantics.types import ERROR, is_index, is_real_integer, length_text, shape_text, type_text
 from phobos.syntax import tree
 
 
@@ -34,11 +35,18 @@ def not_here(b: Build, node: tree.Call, entry: Builtin | None, *, used: bool) ->
     """A call that is known by name but not executed, or not known at all: taken loosely."""
     name = node.callee.text
     if entry is not None:
-        what = {"quantised": "a quantised or attention built-in", "thread": "per-thread code",
-                "library": "a function of the standard library"}[entry.family]
+        what = {
+            "quantised": "a quantised or attention built-in",
+            "thread": "per-thread code",
+            "library": "a function of the standard library",
+        }[entry.family]
         b.report(
-            "PH114", f"`{name}` is not executed here: it is {what}", node.callee, "its result is not checked",
-            severity="info", root=("later", name),
+            "PH114",
+            f"`{name}` is not executed here: it is {what}",
+            node.callee,
+            "its result is not checked",
+            severity="info",
+            root=("later", name),
             help="write it as a function of this file to run it" if entry.family == "library" else None,
         )
     elif name and name not in b.settings.known_functions:
@@ -63,20 +71,34 @@ def _unknown(b: Build, node: tree.Call) -> None:
     name = node.callee.text
     known, meaning = b.scope.find(name)
     if known and meaning is not None:
-        b.report("PH107", f"`{name}` is not a function", node.callee, "a value cannot be called",
-                 help="only built-ins and functions of this file are called", root=("call", b.owner, name))
+        b.report(
+            "PH107",
+            f"`{name}` is not a function",
+            node.callee,
+            "a value cannot be called",
+            help="only built-ins and functions of this file are called",
+            root=("call", b.owner, name),
+        )
         return
     near = nearest(name, [*BUILTINS, *b.functions], most=1)
     if near is not None:
         b.report(
-            "PH107", f"unknown function `{name}`", node.callee, "nothing of this name is known",
-            help=f"did you mean `{near}`?", root=("unknown-function", name),
+            "PH107",
+            f"unknown function `{name}`",
+            node.callee,
+            "nothing of this name is known",
+            help=f"did you mean `{near}`?",
+            root=("unknown-function", name),
             fix=Fix(f"write `{near}`", "unsafe", (Edit(b.span(node.callee), near),)),
         )
         return
     b.report(
-        "PH107", f"unknown function `{name}`", node.callee, "its result is not checked", severity="warning",
-        help=f"if it belongs to a later library, list it: `known-functions = [\"{name}\"]`",
+        "PH107",
+        f"unknown function `{name}`",
+        node.callee,
+        "its result is not checked",
+        severity="warning",
+        help=f'if it belongs to a later library, list it: `known-functions = ["{name}"]`',
         root=("unknown-function", name),
     )
 
@@ -88,16 +110,26 @@ def inline(b: Build, node: tree.Call, function: tree.Function, *, used: bool) ->
     name = node.callee.text
     if any(frame.name == name for frame in b.frames):
         chain = [frame.name for frame in b.frames if frame.name is not None]
-        cycle = [*chain[chain.index(name):], name]
+        cycle = [*chain[chain.index(name) :], name]
         b.report(
-            "PH107", f"`{name}` calls itself: functions are inlined, so they cannot be recursive", node.callee,
-            " calls ".join(f"`{n}`" for n in cycle), help="write a loop", root=("recursion", frozenset(cycle)),
+            "PH107",
+            f"`{name}` calls itself: functions are inlined, so they cannot be recursive",
+            node.callee,
+            " calls ".join(f"`{n}`" for n in cycle),
+            help="write a loop",
+            root=("recursion", frozenset(cycle)),
         )
         return b.error(node)
     b.call_count += 1
     if b.call_count > MOST_CALLS:
-        b.report("PH107", f"inlining makes more than {MOST_CALLS} calls of this kernel", node.callee,
-                 f"the limit is {MOST_CALLS} calls", help="call fewer functions from functions", root="call-limit")
+        b.report(
+            "PH107",
+            f"inlining makes more than {MOST_CALLS} calls of this kernel",
+            node.callee,
+            f"the limit is {MOST_CALLS} calls",
+            help="call fewer functions from functions",
+            root="call-limit",
+        )
         return b.error(node)
     b.inlined.setdefault(name)
     b.nodes.setdefault(node.callee, function)
@@ -105,8 +137,11 @@ def inline(b: Build, node: tree.Call, function: tree.Function, *, used: bool) ->
     if len(values) != len(function.params):
         count, wanted = len(values), len(function.params)
         b.report(
-            "PH107", f"`{name}` takes {wanted} argument{'s' if wanted != 1 else ''}, and {count} "
-            f"{'stand' if count != 1 else 'stands'} here", node, f"{count} of {wanted}",
+            "PH107",
+            f"`{name}` takes {wanted} argument{'s' if wanted != 1 else ''}, and {count} "
+            f"{'stand' if count != 1 else 'stands'} here",
+            node,
+            f"{count} of {wanted}",
             related=(Related(Span(name, function.name.start, function.name.end), f"`{name}` is defined here"),),
             help=f"write `{signature(function)}`",
         )
@@ -120,7 +155,8 @@ def inline(b: Build, node: tree.Call, function: tree.Function, *, used: bool) ->
     b.owner, b.calls, b.scope, b.loops, b.out = name, (*b.calls, site), scope, 0, entry
     b.frames.append(frame)
     try:
-        _result(b, function, frame)
+        bind_result(b, function, frame)
+        assumptions(b, b.functions[name], name)
         if right:
             b.run(function.body)
         body = ir.Block(tuple(b.out))
@@ -138,7 +174,10 @@ def inline(b: Build, node: tree.Call, function: tree.Function, *, used: bool) ->
         return b.error(node)
     if used:
         b.report(
-            "PH107", f"`{name}` gives no value", node, "used as a value",
+            "PH107",
+            f"`{name}` gives no value",
+            node,
+            "used as a value",
             related=(Related(Span(name, function.name.start, function.name.end), "no `-> type` here"),),
             help="give the function a result type and return a value",
         )
@@ -184,7 +223,7 @@ def _tensor_argument(b: Build, node: tree.Call, argument: tree.Expr, param: tree
         b.nodes.setdefault(inner, meaning)
         if isinstance(meaning, ir.Tensor):
             return meaning
-        if meaning is None or isinstance(meaning, ir.Variable) and isinstance(meaning.type, ir.ErrorT):
+        if meaning is None or (isinstance(meaning, ir.Variable) and isinstance(meaning.type, ir.ErrorT)):
             return None
     elif isinstance(inner, tree.Missing):
         return None
@@ -192,13 +231,24 @@ def _tensor_argument(b: Build, node: tree.Call, argument: tree.Expr, param: tree
         mark = len(b.out)
         b.value(argument)
         del b.out[mark:]
-    b.report("PH107", f"`{node.callee.text}` needs a tensor for `{param.name.text}`", argument,
-             "not the name of a tensor", related=related, help="pass a tensor parameter by its name")
+    b.report(
+        "PH107",
+        f"`{node.callee.text}` needs a tensor for `{param.name.text}`",
+        argument,
+        "not the name of a tensor",
+        related=related,
+        help="pass a tensor parameter by its name",
+    )
     return None
 
 
 def _bind(
-    b: Build, node: tree.Call, function: tree.Function, values: list[Argument], frame: Frame, scope: Scope,
+    b: Build,
+    node: tree.Call,
+    function: tree.Function,
+    values: list[Argument],
+    frame: Frame,
+    scope: Scope,
     entry: list[ir.Statement],
 ) -> bool:
     """Bind parameters and symbols in the function's scope. Whether all of them fit."""
@@ -249,8 +299,14 @@ def _bind(
 
 
 def _bind_tensor(
-    b: Build, argument: tree.Expr, function: tree.Function, param: tree.Param, type_: tree.TensorType,
-    tensor: ir.Tensor, frame: Frame, scope: Scope,
+    b: Build,
+    argument: tree.Expr,
+    function: tree.Function,
+    param: tree.Param,
+    type_: tree.TensorType,
+    tensor: ir.Tensor,
+    frame: Frame,
+    scope: Scope,
 ) -> bool:
     name = function.name.text
     scope.names[param.name.text] = tensor
@@ -260,13 +316,23 @@ def _bind_tensor(
     there = Related(tensor.span, same_tensor(tensor))
     if type_.element.name != tensor.dtype:
         if type_.element.name:
-            b.report("PH104", f"`{param.name.text}` of `{name}` holds {type_.element.name}, and `{tensor.name}` holds "
-                     f"{tensor.dtype}", argument, f"a tensor of {tensor.dtype}", related=(there, here))
+            b.report(
+                "PH104",
+                f"`{param.name.text}` of `{name}` holds {type_.element.name}, and `{tensor.name}` holds {tensor.dtype}",
+                argument,
+                f"a tensor of {tensor.dtype}",
+                related=(there, here),
+            )
         return False
     extents = extents_of(b, tensor)
     if len(type_.dims) != len(extents):
-        b.report("PH105", f"`{param.name.text}` of `{name}` has rank {len(type_.dims)}, and `{tensor.name}` is "
-                 f"{shape_text(extents)}", argument, f"rank {len(extents)}", related=(there, here))
+        b.report(
+            "PH105",
+            f"`{param.name.text}` of `{name}` has rank {len(type_.dims)}, and `{tensor.name}` is {shape_text(extents)}",
+            argument,
+            f"rank {len(extents)}",
+            related=(there, here),
+        )
         return False
     for dim, extent, meaning in zip(type_.dims, extents, tensor.extents, strict=True):
         if not _dimension(b, argument, name, dim, extent, meaning, frame, scope, here):
@@ -275,8 +341,15 @@ def _bind_tensor(
 
 
 def _dimension(
-    b: Build, argument: tree.Expr, name: str, dim: tree.Name | tree.Int, extent: Length, meaning: Meaning,
-    frame: Frame, scope: Scope, here: Related,
+    b: Build,
+    argument: tree.Expr,
+    name: str,
+    dim: tree.Name | tree.Int,
+    extent: Length,
+    meaning: Meaning,
+    frame: Frame,
+    scope: Scope,
+    here: Related,
 ) -> bool:
     """One dimension of a parameter against the argument's: a symbol binds or must agree, a number must be equal."""
     if isinstance(dim, tree.Int):
@@ -290,53 +363,81 @@ def _dimension(
                 b.nodes.setdefault(dim, meaning)
             return True
         expected = frame.lengths[dim.text]
-    if shapes.same(expected, extent) or b.alone and shapes.may_agree(expected, extent):
+    if shapes.same(expected, extent) or (b.alone and shapes.may_agree(expected, extent)):
         return True
     what = f"`{dim.text}` is {length_text(expected)} there" if isinstance(dim, tree.Name) else "a fixed length there"
     b.report(
-        "PH105", f"`{name}` expects {length_text(expected)} elements on this axis, and the argument has "
-        f"{length_text(extent)}", argument, what, related=(here,),
+        "PH105",
+        f"`{name}` expects {length_text(expected)} elements on this axis, and the argument has {length_text(extent)}",
+        argument,
+        what,
+        related=(here,),
     )
     return False
 
 
 def _scalar(
-    b: Build, argument: tree.Expr, function: tree.Function, param: tree.Param, type_: tree.ScalarType,
+    b: Build,
+    argument: tree.Expr,
+    function: tree.Function,
+    param: tree.Param,
+    type_: tree.ScalarType,
     value: ir.Expression,
 ) -> ir.Expression | None:
     """An argument as its scalar parameter takes it. An integer keeps its kind and its width is that of the value."""
     dtype = type_.name
     here = (Related(Span(function.name.text, param.start, param.end), f"the parameter `{param.name.text}`"),)
     if not isinstance(value.type, ir.ScalarT):
-        b.report("PH107", f"`{function.name.text}` needs a scalar for `{param.name.text}`", argument,
-                 f"this is {type_text(value.type)}", related=here)
+        b.report(
+            "PH107",
+            f"`{function.name.text}` needs a scalar for `{param.name.text}`",
+            argument,
+            f"this is {type_text(value.type)}",
+            related=here,
+        )
         return None
-    if dtype in INTEGERS:
-        if value.type.dtype in INTEGERS:
-            if is_real_integer(value.type):
-                return convert(value, dtype)
-            if dtype in ("i32", "i64"):
-                return value
-            return convert(convert(value, dtype), "index")
+    if dtype in INTEGERS and value.type.dtype in INTEGERS:
+        if is_real_integer(value.type):
+            return convert(value, dtype)
+        if dtype in ("i32", "i64"):
+            return value
+        return convert(convert(value, dtype), "index")
     return stored(b, value, dtype, argument, f"`{param.name.text}` is", element_of_memory=True)
 
 
 def _tile(
-    b: Build, argument: tree.Expr, function: tree.Function, param: tree.Param, type_: tree.TileType,
-    value: ir.Expression, frame: Frame, scope: Scope,
+    b: Build,
+    argument: tree.Expr,
+    function: tree.Function,
+    param: tree.Param,
+    type_: tree.TileType,
+    value: ir.Expression,
+    frame: Frame,
+    scope: Scope,
 ) -> ir.Expression | None:
     name = function.name.text
     here = Related(Span(name, param.start, param.end), f"the parameter `{param.name.text}`")
     if not isinstance(value.type, ir.TileT):
-        b.report("PH107", f"`{name}` needs a tile for `{param.name.text}`", argument, f"this is {type_text(value.type)}",
-                 related=(here,), help="put it in a tile first: `var t: tile<..>[..] = ...`")
+        b.report(
+            "PH107",
+            f"`{name}` needs a tile for `{param.name.text}`",
+            argument,
+            f"this is {type_text(value.type)}",
+            related=(here,),
+            help="put it in a tile first: `var t: tile<..>[..] = ...`",
+        )
         return None
     if not need_static(b, value, argument, "a tile passed by value"):
         return None
     shape = value.type.shape
     if len(type_.dims) != len(shape):
-        b.report("PH105", f"`{param.name.text}` of `{name}` has rank {len(type_.dims)}, and the argument is "
-                 f"{shape_text(shape)}", argument, f"rank {len(shape)}", related=(here,))
+        b.report(
+            "PH105",
+            f"`{param.name.text}` of `{name}` has rank {len(type_.dims)}, and the argument is {shape_text(shape)}",
+            argument,
+            f"rank {len(shape)}",
+            related=(here,),
+        )
         return None
     for dim, length in zip(type_.dims, shape, strict=True):
         meaning: Meaning = length if isinstance(length, int) else _symbol(b, length)
@@ -353,7 +454,7 @@ def _symbol(b: Build, length: Length) -> Meaning:
     return None
 
 
-def _result(b: Build, function: tree.Function, frame: Frame) -> None:
+def bind_result(b: Build, function: tree.Function, frame: Frame) -> None:
     """The variable that takes the result, in the function's scope."""
     if function.result is None:
         return
@@ -366,8 +467,13 @@ def _result(b: Build, function: tree.Function, frame: Frame) -> None:
         case tree.TileType() as tile:
             frame.result_type = tile_type(b, tile)
         case tree.TensorType() as tensor:
-            b.report("PH104", f"`{function.name.text}` cannot return a tensor", tensor, "tensors are parameters only",
-                     help="return a tile, or store into a tensor parameter")
+            b.report(
+                "PH104",
+                f"`{function.name.text}` cannot return a tensor",
+                tensor,
+                "tensors are parameters only",
+                help="return a tile, or store into a tensor parameter",
+            )
             frame.result_type = ERROR
     frame.single = _single_return(function)
     assert frame.result_type is not None
@@ -393,6 +499,3 @@ def _single_return(function: tree.Function) -> bool:
             case tree.Block(statements=inner):
                 stack += inner
     return True
-
-
-__all__ = ["call", "inline", "scalar_type", "signature"]

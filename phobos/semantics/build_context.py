@@ -27,7 +27,7 @@ MOST_CALLS = 4000
 class Frame:
     """One function being inlined (or the item itself): its name, its result, and its `return`s."""
 
-    __slots__ = ("function", "name", "result", "result_type", "single", "symbols", "lengths", "wraps_to")
+    __slots__ = ("function", "lengths", "name", "result", "result_type", "single", "symbols", "wraps_to")
 
     def __init__(self, function: tree.Function | tree.Kernel, name: str | None) -> None:
         self.function = function
@@ -92,9 +92,11 @@ class Build:
         self.serial = 0
         self.told: set[object] = set()
         self.barrier_tensors: dict[ir.Tensor, ir.Barrier] = {}
-        self.assumes: Callable[[tree.Stmt], Sequence[tree.Expr]] = lambda node: ()
+        self.assumes: dict[tree.Stmt, list[tree.Name]] = {}
+        self.assumes_of: set[str | None] = set()
         self.lost: frozenset[str] = frozenset()  # names that stand in text which did not parse
-        self.taken: list[tuple[tree.Param, tree.TileType | None]] = []
+        self.taken: list[tuple[tree.Param, tree.TileType]] = []  # tile parameters
+        self.broken = False  # whether some of the text did not parse
         self._evaluate = evaluate
         self._run = run
 
@@ -250,8 +252,16 @@ def is_settled(expression: ir.Expression) -> bool:
     while stack:
         match stack.pop():
             case (
-                ir.Error() | ir.IntLiteral() | ir.FloatLiteral() | ir.BoolLiteral() | ir.ConstantRef() | ir.DimRef()
-                | ir.ParamRef() | ir.BlockIndex() | ir.GridExtent() | ir.ThreadValue()
+                ir.Error()
+                | ir.IntLiteral()
+                | ir.FloatLiteral()
+                | ir.BoolLiteral()
+                | ir.ConstantRef()
+                | ir.DimRef()
+                | ir.ParamRef()
+                | ir.BlockIndex()
+                | ir.GridExtent()
+                | ir.ThreadValue()
             ):
                 continue
             case ir.VariableRef(variable=variable):

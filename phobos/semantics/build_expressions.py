@@ -50,16 +50,26 @@ def _name(b: Build, node: tree.Name) -> ir.Expression:
     known, meaning = b.scope.find(node.text)
     if not known:
         if node.text == "ctx":
-            b.report("PH104", "`ctx` is not a value by itself", node, "needs a member",
-                     help="write `ctx.block.x` or another of its members")
+            b.report(
+                "PH104",
+                "`ctx` is not a value by itself",
+                node,
+                "needs a member",
+                help="write `ctx.block.x` or another of its members",
+            )
         else:
             undefined(b, node)
         return b.error(node)
     b.used.add(meaning)
     made = reference(b, node, meaning)
     if isinstance(meaning, ir.Tensor):
-        b.report("PH108", f"the tensor `{node.text}` is used as a value", node, "a tensor's name alone is not a value",
-                 help=f"subscript it: `{node.text}[{', '.join(':' for _ in meaning.extents)}]` is the whole of it")
+        b.report(
+            "PH108",
+            f"the tensor `{node.text}` is used as a value",
+            node,
+            "a tensor's name alone is not a value",
+            help=f"subscript it: `{node.text}[{', '.join(':' for _ in meaning.extents)}]` is the whole of it",
+        )
     return made
 
 
@@ -154,21 +164,34 @@ def _member(b: Build, node: tree.Member) -> ir.Expression:
     entry = MEMBERS.get(first.text)
     if entry is None:
         near = nearest(first.text, MEMBERS)
-        b.report("PH101", f"`ctx` has no member `{first.text}`", first, "not a member",
-                 help=f"did you mean `ctx.{near}`?" if near else "its members are "
-                 + ", ".join(f"`{name}`" for name in MEMBERS))
+        b.report(
+            "PH101",
+            f"`ctx` has no member `{first.text}`",
+            first,
+            "not a member",
+            help=f"did you mean `ctx.{near}`?"
+            if near
+            else "its members are " + ", ".join(f"`{name}`" for name in MEMBERS),
+        )
         return b.error(node)
     if entry.axes and len(path) == 1:
-        b.report("PH104", f"`ctx.{entry.name}` needs an axis", node, "not a value yet",
-                 help=f"write `ctx.{entry.name}.x`")
+        b.report(
+            "PH104", f"`ctx.{entry.name}` needs an axis", node, "not a value yet", help=f"write `ctx.{entry.name}.x`"
+        )
         return b.error(node)
-    if len(path) > 1 + entry.axes or entry.axes and path[1].text not in AXES:
+    if len(path) > 1 + entry.axes or (entry.axes and path[1].text not in AXES):
         wrong = path[1 + entry.axes] if len(path) > 1 + entry.axes else path[1]
         if entry.axes and path[1].text not in AXES:
             wrong = path[1]
-        b.report("PH101", f"`ctx.{entry.name}` has no member `{wrong.text}`" if wrong is path[1] else
-                 f"`ctx.{entry.name}.{path[1].text}` has no members", wrong, "not a member",
-                 help="its axes are `.x`, `.y` and `.z`" if entry.axes else "it is a value by itself")
+        b.report(
+            "PH101",
+            f"`ctx.{entry.name}` has no member `{wrong.text}`"
+            if wrong is path[1]
+            else f"`ctx.{entry.name}.{path[1].text}` has no members",
+            wrong,
+            "not a member",
+            help="its axes are `.x`, `.y` and `.z`" if entry.axes else "it is a value by itself",
+        )
         return b.error(node)
     axis = AXES[path[1].text] if entry.axes else 0
     if entry.meaning == "block":
@@ -176,6 +199,12 @@ def _member(b: Build, node: tree.Member) -> ir.Expression:
     if entry.meaning == "blocks":
         return ir.GridExtent(b.span(node), b.calls, INDEX, axis)
     spelling = ".".join(["ctx", *(name.text for name in path)])
-    b.report("PH114", f"`{spelling}` is not executed here: it is per-thread code", node,
-             "checked, and refused by `run`", severity="info", root=("thread", spelling))
+    b.report(
+        "PH114",
+        f"`{spelling}` is not executed here: it is per-thread code",
+        node,
+        "checked, and refused by `run`",
+        severity="info",
+        root=("thread", spelling),
+    )
     return ir.ThreadValue(b.span(node), b.calls, INDEX, spelling)

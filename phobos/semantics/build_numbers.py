@@ -55,8 +55,8 @@ def truncated(a: int, b: int) -> int:
 
 def poly_of(b: Build, expression: ir.Expression) -> Poly:
     match expression:
-        case ir.IntLiteral(value=number):
-            return Poly.of(number)
+        case ir.IntLiteral(value=literal):
+            return Poly.of(literal)
         case ir.ConstantRef(constant=constant):
             return Poly.atom("const", constant.name)
         case ir.DimRef(dim=dim):
@@ -84,8 +84,10 @@ def poly_of(b: Build, expression: ir.Expression) -> Poly:
         case ir.Convert(operand=operand):
             source, target = operand.type, expression.type
             if (
-                isinstance(source, ir.ScalarT) and isinstance(target, ir.ScalarT)
-                and source.dtype in INTEGERS and target.dtype in INTEGERS
+                isinstance(source, ir.ScalarT)
+                and isinstance(target, ir.ScalarT)
+                and source.dtype in INTEGERS
+                and target.dtype in INTEGERS
             ):
                 inner = b.poly(operand)
                 if target.dtype in ("index", "i64") or target.dtype == source.dtype:

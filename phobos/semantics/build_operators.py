@@ -49,7 +49,10 @@ def binary(b: Build, node: tree.Node, op: str, left: ir.Expression, right: ir.Ex
     wrong = _takes(op, left.type.dtype) or _takes(op, right.type.dtype)
     if wrong and not (op in ARITHMETIC | ORDER and left.type.dtype != right.type.dtype):
         b.report(
-            "PH104", f"`{op}` does not take {type_text(left.type)} and {type_text(right.type)}", node, wrong,
+            "PH104",
+            f"`{op}` does not take {type_text(left.type)} and {type_text(right.type)}",
+            node,
+            wrong,
             help="`bool` has `== != ! && ||` only" if "bool" in (left.type.dtype, right.type.dtype) else None,
         )
         return b.error(node)
@@ -115,7 +118,9 @@ def _beside_index(
         assert dtype is not None
         return convert(left, dtype), convert(right, dtype)
     b.report(
-        "PH104", f"a {type_text(real.type)} cannot be used beside an index", node,
+        "PH104",
+        f"a {type_text(real.type)} cannot be used beside an index",
+        node,
         f"{type_text(left.type)} {op} {type_text(right.type)}",
         notes=("the result of an atomic, or of i8, u8 or i32, is a real integer: it joins only others and literals",),
         help="convert it with `i64(..)`, which gives an index",
@@ -129,7 +134,7 @@ def _do_not_join(b: Build, node: tree.Node, op: str, left: ir.Expression, right:
     assert not isinstance(lt, ir.ErrorT) and not isinstance(rt, ir.ErrorT)
     help_ = "both sides must have one type"
     fix = None
-    if lt.dtype in FLOATS and rt.dtype in INTEGERS or rt.dtype in FLOATS and lt.dtype in INTEGERS:
+    if (lt.dtype in FLOATS and rt.dtype in INTEGERS) or (rt.dtype in FLOATS and lt.dtype in INTEGERS):
         integer, real = (left, right) if lt.dtype in INTEGERS else (right, left)
         dtype = element(real.type)
         if isinstance(integer, ir.IntLiteral):
@@ -139,8 +144,12 @@ def _do_not_join(b: Build, node: tree.Node, op: str, left: ir.Expression, right:
             help_ = f"convert the integer: `{dtype}(..)`"
             fix = wrap_fix(b, integer.span, str(dtype))
     b.report(
-        "PH104", f"`{op}` does not mix {type_text(lt)} and {type_text(rt)}", node,
-        f"{lt.dtype} {op} {rt.dtype}", help=help_, fix=fix,
+        "PH104",
+        f"`{op}` does not mix {type_text(lt)} and {type_text(rt)}",
+        node,
+        f"{lt.dtype} {op} {rt.dtype}",
+        help=help_,
+        fix=fix,
     )
 
 
@@ -154,15 +163,18 @@ def to_tile(b: Build, node: tree.Node, scalar: ir.Expression, dtype: str) -> ir.
     """A scalar in a tile's element type, or None after saying why it cannot be."""
     source = element(scalar.type)
     assert source is not None
-    if not stores(source, dtype) or dtype == "index" and source in REAL_INTEGERS:
+    if not stores(source, dtype) or (dtype == "index" and source in REAL_INTEGERS):
         help_ = None
         if source in FLOATS and dtype in INTEGERS:
             help_ = "a float never becomes an integer by itself: convert the tile to a float type, or the scalar"
         elif source in REAL_INTEGERS:
             help_ = "convert it with `i64(..)`, which gives an index"
         b.report(
-            "PH104", f"a {type_text(scalar.type)} does not combine with a tile of {dtype}", node,
-            f"the tile computes in {dtype}", help=help_,
+            "PH104",
+            f"a {type_text(scalar.type)} does not combine with a tile of {dtype}",
+            node,
+            f"the tile computes in {dtype}",
+            help=help_,
         )
         return None
     return convert(scalar, dtype)
@@ -193,16 +205,23 @@ def broadcast(b: Build, node: tree.Node, *values: ir.Expression) -> shapes.Shape
 
 
 def mismatch(b: Build, node: tree.Node, left: shapes.Shape, right: shapes.Shape) -> None:
-    why = "the ranks differ" if len(left) != len(right) else next(
-        (
-            f"axis {axis} is {shapes_text(x)} on one side and {shapes_text(y)} on the other"
-            for axis, (x, y) in enumerate(zip(left, right, strict=True))
-            if x != y and x != 1 and y != 1
-        ),
-        "",
+    why = (
+        "the ranks differ"
+        if len(left) != len(right)
+        else next(
+            (
+                f"axis {axis} is {shapes_text(x)} on one side and {shapes_text(y)} on the other"
+                for axis, (x, y) in enumerate(zip(left, right, strict=True))
+                if x != y and x != 1 and y != 1
+            ),
+            "",
+        )
     )
     b.report(
-        "PH105", f"the shapes {shape_text(left)} and {shape_text(right)} do not fit together", node, why,
+        "PH105",
+        f"the shapes {shape_text(left)} and {shape_text(right)} do not fit together",
+        node,
+        why,
         help="operands need equal rank, and on each axis equal lengths or a 1",
     )
 
@@ -218,8 +237,13 @@ def by_zero(b: Build, node: tree.Node, right: ir.Expression) -> None:
         return
     poly = b.poly(divisor)
     if poly.constant == 0:
-        b.report("PH117", "division by zero", divisor.span, "this is always 0",
-                 notes=("an integer division or remainder by 0 is a fault",))
+        b.report(
+            "PH117",
+            "division by zero",
+            divisor.span,
+            "this is always 0",
+            notes=("an integer division or remainder by 0 is a fault",),
+        )
         return
     may_be_zero(b, divisor, "a divisor")
 
@@ -262,18 +286,24 @@ def stored(
     source = element(value.type)
     if source is None:
         return value
-    if not stores(source, dtype) or not element_of_memory and dtype == "index" and source in REAL_INTEGERS:
+    if not stores(source, dtype) or (not element_of_memory and dtype == "index" and source in REAL_INTEGERS):
         help_, fix = None, None
         if source in FLOATS and dtype in INTEGERS:
-            help_ = f"a float never becomes an integer by itself: `{'i64' if dtype == 'index' else dtype}(..)` truncates"
+            help_ = (
+                f"a float never becomes an integer by itself: `{'i64' if dtype == 'index' else dtype}(..)` truncates"
+            )
         elif source in REAL_INTEGERS and dtype == "index":
             help_ = "convert it with `i64(..)`, which gives an index"
             fix = wrap_fix(b, value.span, "i64")
         elif "bool" in (source, dtype):
             help_ = "nothing converts to or from bool; compare, or choose with `where`"
         b.report(
-            "PH104", f"cannot store {type_text(value.type)} where {dtype} is expected", where, f"{what} {dtype}",
-            help=help_, fix=fix,
+            "PH104",
+            f"cannot store {type_text(value.type)} where {dtype} is expected",
+            where,
+            f"{what} {dtype}",
+            help=help_,
+            fix=fix,
         )
         return None
     return convert(value, dtype)
@@ -281,11 +311,12 @@ def stored(
 
 def need_bool(b: Build, condition: ir.Expression, what: str) -> None:
     type_ = condition.type
-    if isinstance(type_, ir.ErrorT) or type_ is BOOL or isinstance(type_, ir.ScalarT) and type_.dtype == "bool":
+    if isinstance(type_, ir.ErrorT) or type_ is BOOL or (isinstance(type_, ir.ScalarT) and type_.dtype == "bool"):
         return
     help_ = "compare it, as in `x != 0`" if isinstance(type_, ir.ScalarT) else "a condition is one bool for the block"
-    b.report("PH104", f"the condition of `{what}` must be a bool", condition.span, f"this is {type_text(type_)}",
-             help=help_)
+    b.report(
+        "PH104", f"the condition of `{what}` must be a bool", condition.span, f"this is {type_text(type_)}", help=help_
+    )
 
 
 def need_index(b: Build, value: ir.Expression, what: str, code: str = "PH104") -> bool:
@@ -297,11 +328,20 @@ def need_index(b: Build, value: ir.Expression, what: str, code: str = "PH104") -
         return True
     if is_real_integer(type_):
         b.report(
-            "PH104", f"{what} must be an index, and this is a {type_text(type_)}", value.span, type_text(type_),
+            "PH104",
+            f"{what} must be an index, and this is a {type_text(type_)}",
+            value.span,
+            type_text(type_),
             notes=("the result of an atomic, or of i8, u8 or i32, is a real integer",),
-            help="convert it with `i64(..)`, which gives an index", fix=wrap_fix(b, value.span, "i64"),
+            help="convert it with `i64(..)`, which gives an index",
+            fix=wrap_fix(b, value.span, "i64"),
         )
     else:
-        b.report(code, f"{what} must be an integer", value.span, f"this is {type_text(type_)}",
-                 help="convert it with `i64(..)`" if isinstance(type_, ir.ScalarT) and type_.dtype in FLOATS else None)
+        b.report(
+            code,
+            f"{what} must be an integer",
+            value.span,
+            f"this is {type_text(type_)}",
+            help="convert it with `i64(..)`" if isinstance(type_, ir.ScalarT) and type_.dtype in FLOATS else None,
+        )
     return False

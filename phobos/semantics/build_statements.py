@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from phobos.diagnostic import Edit, Fix, Related, Span
-from phobos.language.builtins import BUILTINS, CORE
-from phobos.language.scalars import INTEGERS, REAL_INTEGERS, join, stores
+from phobos.language.builtins import CORE
+from phobos.language.scalars import INTEGERS, REAL_INTEGERS, wrap
 from phobos.semantics import ir, shapes
 from phobos.semantics.build_builtins import atomic, barrier
 from phobos.semantics.build_calls import call
-from phobos.semantics.build_context import Build, Declared, is_settled
+from phobos.semantics.build_context import Build, Declared
 from phobos.semantics.build_numbers import truth, unknown
 from phobos.semantics.build_operators import (
     binary,
@@ -55,17 +55,26 @@ def _unreachable(b: Build, span: Span, because: tree.Stmt) -> None:
     if b.calls or b.dead:
         return
     what = {
-        tree.Return: "`return` leaves before this", tree.Break: "`break` leaves before this",
+        tree.Return: "`return` leaves before this",
+        tree.Break: "`break` leaves before this",
         tree.Continue: "`continue` goes on before this",
     }.get(type(because), "nothing comes out of the statement before this")
-    b.report("PH113", "this code is never reached", span, what, severity="warning", tags=("unnecessary",),
-             help="remove it, or move it up")
+    b.report(
+        "PH113",
+        "this code is never reached",
+        span,
+        what,
+        severity="warning",
+        tags=("unnecessary",),
+        help="remove it, or move it up",
+    )
 
 
 def statement(b: Build, node: tree.Stmt) -> bool:
     """One statement. Whether control goes on to the next."""
-    for assumed in b.assumes(node):
-        _assume(b, assumed)
+    if b.assumes:
+        for assumed in b.assumes.get(node, ()):
+            _assume(b, assumed)
     mark = len(b.out)
     goes_on = True
     match node:
@@ -127,8 +136,13 @@ def _define(b: Build, node: tree.Let | tree.Var) -> None:
         case tree.TileType() as written_tile:
             declared = tile_type(b, written_tile)
         case tree.TensorType():
-            b.report("PH104", f"`{node.name.text}` cannot be a tensor", node.type, "tensors are parameters only",
-                     help="declare a tile: `tile<..>[..]`")
+            b.report(
+                "PH104",
+                f"`{node.name.text}` cannot be a tensor",
+                node.type,
+                "tensors are parameters only",
+                help="declare a tile: `tile<..>[..]`",
+            )
             declared = ERROR
     if is_let and declared is None and value_node is not None and _view(b, node, value_node):
         return
@@ -142,8 +156,13 @@ def _define(b: Build, node: tree.Let | tree.Var) -> None:
         if not need_static(b, value, value_node, f"the tile `{node.name.text}`"):
             type_ = ERROR
     elif value is None and not isinstance(type_, ir.TileT | ir.ErrorT):
-        b.report("PH104", f"`{node.name.text}` has no value", node.name, f"only a tile may lack one, not {wraps}",
-                 help=f"give it one: `var {node.name.text}: {wraps} = ...`")
+        b.report(
+            "PH104",
+            f"`{node.name.text}` has no value",
+            node.name,
+            f"only a tile may lack one, not {wraps}",
+            help=f"give it one: `var {node.name.text}: {wraps} = ...`",
+        )
         type_ = ERROR
     made = b.variable(node.name.text, "let" if is_let else "var", type_, b.span(node.name))
     _note(b, made, node)
@@ -177,8 +196,13 @@ def _fit(
     if isinstance(type_, ir.TileT):
         return _fill(b, type_, value, node.value, f"`{node.name.text}` holds")
     if isinstance(value.type, ir.TileT):
-        b.report("PH104", f"a tile cannot be a {wraps}", node.value, f"this is {type_text(value.type)}",
-                 help="leave the annotation out, or declare a tile type")
+        b.report(
+            "PH104",
+            f"a tile cannot be a {wraps}",
+            node.value,
+            f"this is {type_text(value.type)}",
+            help="leave the annotation out, or declare a tile type",
+        )
         return None
     return scalar_stored(b, type_, wraps, value, node.value, f"`{node.name.text}` is")
 
@@ -200,14 +224,10 @@ def scalar_stored(
 
 
 def _fits(number: int, dtype: str) -> bool:
-    from phobos.language.scalars import wrap
-
     return wrap(number, dtype) == number
 
 
-def _fill(
-    b: Build, type_: ir.TileT, value: ir.Expression, where: tree.Node, what: str
-) -> ir.Expression | None:
+def _fill(b: Build, type_: ir.TileT, value: ir.Expression, where: tree.Node, what: str) -> ir.Expression | None:
     """A value for all of a tile: a tile of the same shape, or a scalar that fills."""
     if isinstance(value.type, ir.TileT) and not _same_shape(b, type_.shape, value.type.shape, where):
         return None
@@ -216,14 +236,17 @@ def _fill(
 
 def _same_shape(b: Build, target: shapes.Shape, source: shapes.Shape, where: tree.Node) -> bool:
     if len(target) == len(source) and all(
-        shapes.same(x, y) or b.alone and shapes.may_agree(x, y) for x, y in zip(target, source, strict=True)
+        shapes.same(x, y) or (b.alone and shapes.may_agree(x, y)) for x, y in zip(target, source, strict=True)
     ):
         return True
     broadcasts = shapes.broadcast(target, source) == target
     b.report(
-        "PH105", f"a value of shape {shape_text(source)} is stored where {shape_text(target)} is expected", where,
+        "PH105",
+        f"a value of shape {shape_text(source)} is stored where {shape_text(target)} is expected",
+        where,
         f"{shape_text(source)}, not {shape_text(target)}",
-        help="a store does not broadcast: combine it with a tile of the full shape first" if broadcasts
+        help="a store does not broadcast: combine it with a tile of the full shape first"
+        if broadcasts
         else "a whole store needs equal shapes, or a scalar",
     )
     return False
@@ -257,9 +280,9 @@ def _note(b: Build, made: ir.Variable, node: tree.Node) -> None:
 
 
 def _know(b: Build, made: ir.Variable, value: ir.Expression) -> None:
-    if is_index(made.type) and is_index(value.type):
-        b.known[made] = b.poly(value)
-    elif isinstance(made.type, ir.ScalarT) and made.type.dtype in INTEGERS and element(value.type) in INTEGERS:
+    if (is_index(made.type) and is_index(value.type)) or (
+        isinstance(made.type, ir.ScalarT) and made.type.dtype in INTEGERS and element(value.type) in INTEGERS
+    ):
         b.known[made] = b.poly(value)
     elif made.kind == "let" and isinstance(made.type, ir.ScalarT) and made.type.dtype == "bool":
         known = truth(b, value, constants=False)
@@ -274,8 +297,12 @@ def _name(b: Build, name: tree.Name, made: ir.Variable) -> None:
     before = b.scope.names.get(name.text)
     if isinstance(before, ir.Variable) and not b.calls and before.kind != "loop":
         b.report(
-            "PH102", f"`{name.text}` is defined again in the same scope", name, "hides the first",
-            severity="warning", related=(Related(before.span, "first defined here"),),
+            "PH102",
+            f"`{name.text}` is defined again in the same scope",
+            name,
+            "hides the first",
+            severity="warning",
+            related=(Related(before.span, "first defined here"),),
             help="assign to it, or choose another name",
         )
         b.redefined.add(before)
@@ -361,12 +388,23 @@ def _combined(
 
 
 def _assign_scalar(
-    b: Build, node: tree.Assign, target: tree.Name, variable: ir.Variable, type_: ir.ScalarT, op: str | None,
-    value: ir.Expression, mark: int,
+    b: Build,
+    node: tree.Assign,
+    target: tree.Name,
+    variable: ir.Variable,
+    type_: ir.ScalarT,
+    op: str | None,
+    value: ir.Expression,
+    mark: int,
 ) -> ir.Assign | None:
     if isinstance(value.type, ir.TileT):
-        b.report("PH104", f"a tile cannot be stored in the {type_.dtype} `{variable.name}`", node.value,
-                 f"this is {type_text(value.type)}", related=(Related(variable.span, f"`{variable.name}` is a scalar"),))
+        b.report(
+            "PH104",
+            f"a tile cannot be stored in the {type_.dtype} `{variable.name}`",
+            node.value,
+            f"this is {type_text(value.type)}",
+            related=(Related(variable.span, f"`{variable.name}` is a scalar"),),
+        )
         return None
     whole = value
     if op is not None:
@@ -382,9 +420,13 @@ def _assign_scalar(
         return None
     if is_index(type_) or type_.dtype in INTEGERS:
         b.known[variable] = b.poly(fitted)
-    if op is not None and fitted is whole and isinstance(whole, ir.BinaryOp) and isinstance(
-        whole.left, ir.VariableRef
-    ) and whole.left.variable is variable:
+    if (
+        op is not None
+        and fitted is whole
+        and isinstance(whole, ir.BinaryOp)
+        and isinstance(whole.left, ir.VariableRef)
+        and whole.left.variable is variable
+    ):
         return ir.Assign(b.span(node), b.calls, variable, op, whole.right)
     return ir.Assign(b.span(node), b.calls, variable, None, fitted)
 
@@ -392,8 +434,14 @@ def _assign_scalar(
 def _immutable(b: Build, target: tree.Name, meaning: Meaning) -> None:
     name = target.text
     if isinstance(meaning, ir.Tensor):
-        b.report("PH108", f"the tensor `{name}` is assigned as a whole", target, "a tensor's name alone is not a value",
-                 related=(Related(meaning.span, "a tensor parameter"),), help=f"store into its elements: `{name}[..] = ...`")
+        b.report(
+            "PH108",
+            f"the tensor `{name}` is assigned as a whole",
+            target,
+            "a tensor's name alone is not a value",
+            related=(Related(meaning.span, "a tensor parameter"),),
+            help=f"store into its elements: `{name}[..] = ...`",
+        )
         return
     what, help_, fix = "an extent", None, None
     related: tuple[Related, ...] = ()
@@ -412,8 +460,11 @@ def _immutable(b: Build, target: tree.Name, meaning: Meaning) -> None:
                 help_ = "define it with `var`"
                 if isinstance(declared.node, tree.Let):
                     start = declared.node.start
-                    fix = Fix("change `let` to `var`", "unsafe" if kind == "view" else "safe",
-                              (Edit(Span(declared.owner, start, start + 3), "var"),))
+                    fix = Fix(
+                        "change `let` to `var`",
+                        "unsafe" if kind == "view" else "safe",
+                        (Edit(Span(declared.owner, start, start + 3), "var"),),
+                    )
         case ir.ScalarParam():
             what, help_ = "a parameter", f"copy it first: `var {name}_ = {name}`"
             related = (Related(meaning.span, "a parameter"),)
@@ -422,8 +473,15 @@ def _immutable(b: Build, target: tree.Name, meaning: Meaning) -> None:
             related = (Related(meaning.span, "declared here"),)
         case ir.Dim():
             related = (Related(meaning.span, f"an extent of `{meaning.tensor}`"),)
-    b.report("PH103", f"`{name}` cannot be assigned: it is {what}", target, "assigned here", related=related,
-             help=help_, fix=fix)
+    b.report(
+        "PH103",
+        f"`{name}` cannot be assigned: it is {what}",
+        target,
+        "assigned here",
+        related=related,
+        help=help_,
+        fix=fix,
+    )
 
 
 def _assign_cells(b: Build, node: tree.Assign, target: tree.Subscript, op: str | None) -> None:
@@ -468,19 +526,30 @@ def _keep_access(b: Build, made: ir.Access, mark: int) -> ir.Access:
         kept = b.keep(parts, mark)
         mark += len(b.out) - before
         subs.append(
-            ir.PointSub(kept[0]) if isinstance(sub, ir.PointSub) else ir.SliceSub(kept[0], kept[1], sub.static, sub.whole)
+            ir.PointSub(kept[0])
+            if isinstance(sub, ir.PointSub)
+            else ir.SliceSub(kept[0], kept[1], sub.static, sub.whole)
         )
     return ir.Access(made.span, made.calls, made.base, tuple(subs))
 
 
 def _point_store(
-    b: Build, node: tree.Assign, target: tree.Subscript, made: ir.Access, dtype: str, op: str | None,
-    value: ir.Expression, what: str,
+    b: Build,
+    node: tree.Assign,
+    target: tree.Subscript,
+    made: ir.Access,
+    dtype: str,
+    op: str | None,
+    value: ir.Expression,
+    what: str,
 ) -> tuple[str | None, ir.Expression] | None:
     if isinstance(value.type, ir.TileT):
         b.report(
-            "PH105", f"a tile of shape {shape_text(value.type.shape)} is stored in one element", node.value,
-            "all subscripts are points", help="write slices on the left: `i :+ 1` instead of `i`",
+            "PH105",
+            f"a tile of shape {shape_text(value.type.shape)} is stored in one element",
+            node.value,
+            "all subscripts are points",
+            help="write slices on the left: `i :+ 1` instead of `i`",
         )
         return None
     if op is None:
@@ -493,14 +562,20 @@ def _point_store(
     fitted = stored(b, whole, dtype, node.value, what, element_of_memory=True)
     if fitted is None:
         return None
-    if whole.left is current and (fitted is whole or op in ("+", "-", "*") and dtype in INTEGERS):
+    if whole.left is current and (fitted is whole or (op in ("+", "-", "*") and dtype in INTEGERS)):
         return op, convert(whole.right, dtype)
     return None, fitted
 
 
 def _slice_store(
-    b: Build, node: tree.Assign, target: tree.Subscript, made: ir.Access, dtype: str, op: str | None,
-    value: ir.Expression, what: str,
+    b: Build,
+    node: tree.Assign,
+    target: tree.Subscript,
+    made: ir.Access,
+    dtype: str,
+    op: str | None,
+    value: ir.Expression,
+    what: str,
 ) -> tuple[str | None, ir.Expression] | None:
     type_ = ir.TileT(dtype, shape_of(b, made))
     if op is None:
@@ -534,10 +609,16 @@ def _expression(b: Build, node: tree.ExprStmt) -> None:
         return
     after_newline = isinstance(inner, tree.Unary | tree.Paren) or isinstance(node.value, tree.Paren)
     b.report(
-        "PH004", "this expression has no effect", node, "its value is thrown away", severity="warning",
+        "PH004",
+        "this expression has no effect",
+        node,
+        "its value is thrown away",
+        severity="warning",
         notes=("a newline ended the statement before it, so this line is a statement of its own",)
-        if after_newline else (),
-        help="to go on with the line above, end that line with the operator" if after_newline
+        if after_newline
+        else (),
+        help="to go on with the line above, end that line with the operator"
+        if after_newline
         else "store the value, or remove the line",
     )
 
@@ -588,27 +669,43 @@ def _for(b: Build, node: tree.For) -> bool:
     values = b.in_order(bounds)
     for value, what in zip(values, ("the start of `range`", "the end of `range`", "the step of `range`")):
         need_index(b, value, what)
-    step: ir.Expression = values[2] if len(values) == 3 else ir.IntLiteral(
-        b.place(node.hi.end, node.hi.end), b.calls, INDEX, 1
+    step: ir.Expression = (
+        values[2] if len(values) == 3 else ir.IntLiteral(b.place(node.hi.end, node.hi.end), b.calls, INDEX, 1)
     )
     if node.step is not None and is_index(step.type):
         number = b.poly(step).constant
         if number is not None and number <= 0:
-            b.report("PH117", f"the step of `range` is {number}", node.step, "a step must be positive",
-                     help="a loop counts up; count down inside it: `let i = n - 1 - j`")
+            b.report(
+                "PH117",
+                f"the step of `range` is {number}",
+                node.step,
+                "a step must be positive",
+                help="a loop counts up; count down inside it: `let i = n - 1 - j`",
+            )
         else:
             may_be_zero(b, step, "a step")
     unroll = None if node.unroll is None else node.unroll.value
     if unroll is not None and unroll < 1:
         assert node.unroll is not None
-        b.report("PH117", "a loop is unrolled at least once", node.unroll, f"this is {unroll}",
-                 help="write a positive number, or leave `<unroll ..>` out")
+        b.report(
+            "PH117",
+            "a loop is unrolled at least once",
+            node.unroll,
+            f"this is {unroll}",
+            help="write a positive number, or leave `<unroll ..>` out",
+        )
         unroll = None
     if is_index(values[0].type) and is_index(values[1].type):
         rounds = (b.poly(values[1]) - b.poly(values[0])).constant
         if rounds is not None and rounds <= 0 and not b.calls and not b.dead:
-            b.report("PH113", "this loop never runs", b.span(node.body), f"`range` is empty: {rounds} long",
-                     severity="warning", tags=("unnecessary",))
+            b.report(
+                "PH113",
+                "this loop never runs",
+                b.span(node.body),
+                f"`range` is empty: {rounds} long",
+                severity="warning",
+                tags=("unnecessary",),
+            )
     changed = _changed(b, node.body.statements)
     _forget(b, changed)
     variable = b.variable(node.variable.text, "loop", INDEX, b.span(node.variable))
@@ -641,8 +738,14 @@ def _while(b: Build, node: tree.While) -> bool:
     need_bool(b, condition, "while")
     always = truth(b, condition, constants=False)
     if always is False and not b.calls and not b.dead:
-        b.report("PH113", "this loop never runs", b.span(node.body), "the condition is always false",
-                 severity="warning", tags=("unnecessary",))
+        b.report(
+            "PH113",
+            "this loop never runs",
+            b.span(node.body),
+            "the condition is always false",
+            severity="warning",
+            tags=("unnecessary",),
+        )
     b.loops += 1
     breaks, b.breaks = b.breaks, False
     body = b.collect(lambda: _body(b, node.body))
@@ -662,9 +765,15 @@ def _if(b: Build, node: tree.If) -> bool:
     if always is not None and not b.calls and not b.dead:
         dead = node.then if not always else node.otherwise
         if dead is not None:
-            b.report("PH113", "this code is never reached", b.span(dead),
-                     f"the condition is always {'true' if always else 'false'}", severity="warning",
-                     tags=("unnecessary",), related=(Related(condition.span, "the condition"),))
+            b.report(
+                "PH113",
+                "this code is never reached",
+                b.span(dead),
+                f"the condition is always {'true' if always else 'false'}",
+                severity="warning",
+                tags=("unnecessary",),
+                related=(Related(condition.span, "the condition"),),
+            )
     arms: list[tree.Stmt] = [*node.then.statements]
     if node.otherwise is not None:
         arms.append(node.otherwise)
@@ -701,8 +810,13 @@ def _if(b: Build, node: tree.If) -> bool:
 def _leave_loop(b: Build, node: tree.Break | tree.Continue) -> None:
     word = "break" if isinstance(node, tree.Break) else "continue"
     if not b.loops:
-        b.report("PH001", f"`{word}` stands outside a loop", node, "no loop around it in this item",
-                 help="`return` leaves the kernel or function")
+        b.report(
+            "PH001",
+            f"`{word}` stands outside a loop",
+            node,
+            "no loop around it in this item",
+            help="`return` leaves the kernel or function",
+        )
         return
     if word == "break":
         b.breaks = True
@@ -717,8 +831,13 @@ def _return(b: Build, node: tree.Return) -> None:
     if isinstance(frame.function, tree.Kernel):
         if value is not None:
             assert node.value is not None
-            b.report("PH104", "a kernel returns no value", node.value, "nothing can take it",
-                     help="store the result into a tensor; `return` alone ends the block")
+            b.report(
+                "PH104",
+                "a kernel returns no value",
+                node.value,
+                "nothing can take it",
+                help="store the result into a tensor; `return` alone ends the block",
+            )
         b.out.append(ir.Leave(b.span(node), b.calls, True))
         return
     name = frame.function.name
@@ -726,8 +845,14 @@ def _return(b: Build, node: tree.Return) -> None:
     if frame.result_type is None:
         if value is not None:
             assert node.value is not None
-            b.report("PH104", f"`{name.text}` returns no value", node.value, "no `-> type` in its signature",
-                     related=here, help="declare the result: `fn ..(..) -> f32`")
+            b.report(
+                "PH104",
+                f"`{name.text}` returns no value",
+                node.value,
+                "no `-> type` in its signature",
+                related=here,
+                help="declare the result: `fn ..(..) -> f32`",
+            )
     elif value is None:
         b.report("PH104", f"`{name.text}` must return a value here", node, "returns nothing", related=here)
     elif frame.result is not None:
@@ -737,7 +862,8 @@ def _return(b: Build, node: tree.Return) -> None:
             result = frame.result
             if frame.single:
                 if (
-                    isinstance(fitted.type, ir.ScalarT) and isinstance(result.type, ir.ScalarT)
+                    isinstance(fitted.type, ir.ScalarT)
+                    and isinstance(result.type, ir.ScalarT)
                     and fitted.type.dtype != result.type.dtype
                 ):
                     # A real integer keeps its kind: the result is of the type that was found.
@@ -776,10 +902,10 @@ def missing_return(b: Build, function: tree.Function) -> None:
     """Every path of a function with a result must return a value (PH104)."""
     end = function.body.end
     b.report(
-        "PH104", f"`{function.name.text}` can end without a value", b.place(max(function.body.start, end - 1), end),
-        "control comes out here", related=(Related(b.span(function.name), "declared with a result"),),
+        "PH104",
+        f"`{function.name.text}` can end without a value",
+        b.place(max(function.body.start, end - 1), end),
+        "control comes out here",
+        related=(Related(b.span(function.name), "declared with a result"),),
         help="return a value on every path",
     )
-
-
-__all__ = ["BUILTINS", "block", "join", "missing_return", "statement", "statements", "stores"]

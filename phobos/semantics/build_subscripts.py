@@ -1,4 +1,4 @@
-"""Subscripts: `A[i, j]` is an element, `A[a :+ n, :]` a slice; counts, kinds, lengths, and places outside for certain."""
+"""Subscripts: `A[i, j]` is an element, `A[a :+ n, :]` a slice; counts, kinds, lengths, places surely outside."""
 
 from __future__ import annotations
 
@@ -28,11 +28,21 @@ def base_of(b: Build, node: tree.Subscript) -> Base | None:
     base = bare(node.base)
     if not isinstance(base, tree.Name):
         if isinstance(base, tree.Subscript):
-            b.report("PH106", "a subscripted value cannot be subscripted again", node, "a second pair of brackets",
-                     help="write all subscripts in one pair: `A[i, j]`")
+            b.report(
+                "PH106",
+                "a subscripted value cannot be subscripted again",
+                node,
+                "a second pair of brackets",
+                help="write all subscripts in one pair: `A[i, j]`",
+            )
         elif not isinstance(base, tree.Missing):
-            b.report("PH106", "only tensors and tiles can be subscripted", base, "this is a value",
-                     help="put it in a tile first: `var t = ...`, then subscript `t`")
+            b.report(
+                "PH106",
+                "only tensors and tiles can be subscripted",
+                base,
+                "this is a value",
+                help="put it in a tile first: `var t = ...`, then subscript `t`",
+            )
         return None
     known, meaning = b.scope.find(base.text)
     if not known:
@@ -45,7 +55,10 @@ def base_of(b: Build, node: tree.Subscript) -> Base | None:
             return meaning
         case ir.Variable(type=ir.TileT(), kind="view"):
             b.report(
-                "PH106", f"`{base.text}` is a view, and a view is not subscripted again", node, "subscripts of a view",
+                "PH106",
+                f"`{base.text}` is a view, and a view is not subscripted again",
+                node,
+                "subscripts of a view",
                 related=(Related(meaning.span, "a `let` of a slice is a view"),),
                 help=f"subscript the tensor itself, or copy the slice: `var {base.text} = ...`",
             )
@@ -60,8 +73,13 @@ def base_of(b: Build, node: tree.Subscript) -> Base | None:
             what = f"the scalar parameter {meaning.dtype}"
         case _:
             what = "an index"
-    b.report("PH106", f"`{base.text}` cannot be subscripted", base, f"this is {what}",
-             help="only tensors and tiles have elements")
+    b.report(
+        "PH106",
+        f"`{base.text}` cannot be subscripted",
+        base,
+        f"this is {what}",
+        help="only tensors and tiles have elements",
+    )
     return None
 
 
@@ -111,8 +129,12 @@ def access(b: Build, node: tree.Subscript) -> ir.Access | None:
     if points and points != count:
         point = next(index for index in node.subscripts if isinstance(index, tree.Point))
         b.report(
-            "PH106", "points and slices are mixed in one subscript", node, "some axes are points, some are slices",
-            related=(Related(b.span(point), "a point"),), help="write a point as a slice of one: `i :+ 1`",
+            "PH106",
+            "points and slices are mixed in one subscript",
+            node,
+            "some axes are points, some are slices",
+            related=(Related(b.span(point), "a point"),),
+            help="write a point as a slice of one: `i :+ 1`",
         )
         return None
     subs: list[ir.Sub] = []
@@ -135,8 +157,11 @@ def access(b: Build, node: tree.Subscript) -> ir.Access | None:
 def _count(b: Build, node: tree.Subscript, base: Base, count: int, rank: int) -> None:
     what = tensor_text(base) if isinstance(base, ir.Tensor) else type_text(base.type)
     b.report(
-        "PH106", f"`{base.name}` has {_axes(rank)}, and {count} subscript{'s stand' if count != 1 else ' stands'} here",
-        node, f"{count} of {rank}", related=(Related(base.span, f"{what}"),),
+        "PH106",
+        f"`{base.name}` has {_axes(rank)}, and {count} subscript{'s stand' if count != 1 else ' stands'} here",
+        node,
+        f"{count} of {rank}",
+        related=(Related(base.span, f"{what}"),),
         help="give one subscript for each dimension; `:` takes a whole one",
     )
 
@@ -145,9 +170,7 @@ def _axes(rank: int) -> str:
     return f"{rank} dimension{'s' if rank != 1 else ''}"
 
 
-def _sub(
-    b: Build, node: tree.Subscript, index: tree.Index, base: Base, axis: int, values: object
-) -> ir.Sub | None:
+def _sub(b: Build, node: tree.Subscript, index: tree.Index, base: Base, axis: int, values: object) -> ir.Sub | None:
     assert hasattr(values, "__next__")
     match index:
         case tree.Point():
@@ -170,8 +193,9 @@ def _sub(
     last = next(values) if index.hi is not None else None
     right = True
     for end in (first, last):
-        if end is not None and not need_index(b, end, "the end of a slice" if end is last else "the start of a slice",
-                                              "PH106"):
+        if end is not None and not need_index(
+            b, end, "the end of a slice" if end is last else "the start of a slice", "PH106"
+        ):
             right = False
     if not right:
         return None
@@ -195,8 +219,13 @@ def _slice(
         if poly.constant is None:
             static = None  # a constant that may be 0 has been reported; other lengths depend on the constants
         else:
-            b.report("PH106", "a slice needs at least one element", index, f"its length is {static}",
-                     help="the end of `s : e` is not included; `s :+ n` gives n elements")
+            b.report(
+                "PH106",
+                "a slice needs at least one element",
+                index,
+                f"its length is {static}",
+                help="the end of `s : e` is not included; `s :+ n` gives n elements",
+            )
             return None
     if static is not None and not isinstance(length, ir.IntLiteral) and poly.constant is not None:
         length = ir.IntLiteral(length.span, length.calls, INDEX, static)
@@ -223,7 +252,7 @@ def _inside(b: Build, index: tree.Index, base: Base, axis: int, sub: ir.Sub, ext
     """Say so when a point, or a whole slice, is outside whatever the run does (PH115)."""
     if isinstance(sub, ir.PointSub):
         at = b.length(b.poly(sub.index))
-        if isinstance(at, int) and (at < 0 or isinstance(extent, int) and at >= extent):
+        if isinstance(at, int) and (at < 0 or (isinstance(extent, int) and at >= extent)):
             _outside(b, index, base, axis, f"element {at}", extent, "PH115")
         elif isinstance(at, Poly) and isinstance(extent, Poly) and _never_below(at - extent):
             _outside(b, index, base, axis, f"element {poly_text(at)}", extent, "PH115")
@@ -249,8 +278,11 @@ def _never_below(difference: Length | Poly) -> bool:
 
 def _outside(b: Build, index: tree.Index, base: Base, axis: int, what: str, extent: Length, code: str) -> None:
     b.report(
-        code, f"{what} is outside `{base.name}`, whose axis {axis} has {length_text(extent)} elements", index,
-        "never inside", related=(Related(base.span, f"`{base.name}` is declared here"),),
+        code,
+        f"{what} is outside `{base.name}`, whose axis {axis} has {length_text(extent)} elements",
+        index,
+        "never inside",
+        related=(Related(base.span, f"`{base.name}` is declared here"),),
     )
 
 
@@ -260,7 +292,9 @@ def need_static(b: Build, value: ir.Expression, where: tree.Node, what: str) -> 
         return True
     runtime = next(length for length in value.type.shape if not isinstance(length, int))
     b.report(
-        "PH106", f"{what} needs lengths known when compiled", where,
+        "PH106",
+        f"{what} needs lengths known when compiled",
+        where,
         f"one length is `{length_text(runtime)}`, known only at launch",
         notes=("a runtime length may stand as K of `dot` or `dot_t`, or on both sides of an elementwise statement",),
         help="walk the extent in tiles of a constant length: `for k in range(0, N, 64)` with `k :+ 64`",

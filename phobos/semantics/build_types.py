@@ -23,7 +23,10 @@ def element_name(b: Build, node: tree.ScalarType) -> str | None:
         return None
     near = nearest(node.name, SCALARS)
     b.report(
-        "PH101", f"unknown type `{node.name}`", node, "not a type",
+        "PH101",
+        f"unknown type `{node.name}`",
+        node,
+        "not a type",
         help=f"did you mean `{near}`?" if near else "the scalar types are " + ", ".join(f"`{n}`" for n in SCALARS),
         fix=Fix(f"write `{near}`", "unsafe", (Edit(b.span(node), near),)) if near else None,
         root=("type", b.owner, node.start),
@@ -52,8 +55,13 @@ def tile_type(b: Build, node: tree.TileType) -> ir.Type:
 def tile_dimension(b: Build, dim: tree.Name | tree.Int) -> Length | None:
     if isinstance(dim, tree.Int):
         if dim.value < 1:
-            b.report("PH109", "a tile needs at least one element on each axis", dim, f"{dim.value} elements",
-                     help="write a positive length")
+            b.report(
+                "PH109",
+                "a tile needs at least one element on each axis",
+                dim,
+                f"{dim.value} elements",
+                help="write a positive length",
+            )
             return None
         return dim.value
     known, meaning = b.scope.find(dim.text)
@@ -94,9 +102,13 @@ def tile_dimension(b: Build, dim: tree.Name | tree.Int) -> Length | None:
         case ir.Tensor():
             what = "a tensor"
     b.report(
-        "PH109", f"the tile dimension `{dim.text}` is not a compile-time constant", dim, what,
+        "PH109",
+        f"the tile dimension `{dim.text}` is not a compile-time constant",
+        dim,
+        what,
         help=f"write a literal, or declare a constant with `@autotune({dim.text}_TILE in [64])`"
-        if isinstance(meaning, ir.Dim) else "write a literal, or a name that `@autotune` declares",
+        if isinstance(meaning, ir.Dim)
+        else "write a literal, or a name that `@autotune` declares",
     )
     return None
 
@@ -108,7 +120,10 @@ def undefined(b: Build, name: tree.Name, wanted: str = "") -> None:
     known = set(b.scope.all())
     near = nearest(name.text, known)
     b.report(
-        "PH101", f"`{name.text}` is not defined", name, "nothing of this name is in scope here",
+        "PH101",
+        f"`{name.text}` is not defined",
+        name,
+        "nothing of this name is in scope here",
         help=f"did you mean `{near}`?" if near else _hint(name.text, wanted),
         fix=Fix(f"write `{near}`", "unsafe", (Edit(b.span(name), near),)) if near else None,
         root=("undefined", b.owner, name.text),
@@ -136,7 +151,10 @@ def parameters_of(b: Build, params: Sequence[tree.Param]) -> tuple[ir.Tensor | i
         name = param.name.text
         if name and name in seen:
             b.report(
-                "PH102", f"two parameters are called `{name}`", param.name, "defined again here",
+                "PH102",
+                f"two parameters are called `{name}`",
+                param.name,
+                "defined again here",
                 related=(Related(b.span(seen[name].name), "first defined here"),),
                 help="rename one of them",
             )
@@ -165,11 +183,13 @@ def parameters_of(b: Build, params: Sequence[tree.Param]) -> tuple[ir.Tensor | i
             case tree.TileType() as node:
                 if not b.alone:
                     b.report(
-                        "PH104", f"a kernel cannot take the tile `{name}`", param.type, "tiles belong to one block",
+                        "PH104",
+                        f"a kernel cannot take the tile `{name}`",
+                        param.type,
+                        "tiles belong to one block",
                         help="take a tensor, and read a tile from it in the body",
                     )
                     b.scope.names[name] = None
-                    b.taken.append((param, None))
                     continue
                 b.taken.append((param, node))
     for name, dim in b.dims.items():
@@ -181,14 +201,16 @@ def parameters_of(b: Build, params: Sequence[tree.Param]) -> tuple[ir.Tensor | i
         b.used.add(scalar_param)
         if scalar_param.dtype not in INTEGERS:
             b.report(
-                "PH104", f"`{name}` is an extent of `{dim.tensor}`, so it cannot be {scalar_param.dtype}",
-                scalar_param.param.type, f"{scalar_param.dtype}",
-                related=(Related(dim.span, "the extent"),), help="make it i32 or i64, or rename it",
+                "PH104",
+                f"`{name}` is an extent of `{dim.tensor}`, so it cannot be {scalar_param.dtype}",
+                scalar_param.param.type,
+                f"{scalar_param.dtype}",
+                related=(Related(dim.span, "the extent"),),
+                help="make it i32 or i64, or rename it",
             )
         b.scope.names[name] = dim
-    for param, node in b.taken:
-        if node is not None:
-            _own_tile(b, param, node)
+    for param, tile in b.taken:
+        _own_tile(b, param, tile)
     return tuple(made)
 
 
@@ -198,8 +220,13 @@ def _tensor(b: Build, param: tree.Param, node: tree.TensorType) -> ir.Tensor | N
     for axis, dim in enumerate(node.dims):
         if isinstance(dim, tree.Int):
             if dim.value < 1:
-                b.report("PH104", "an extent must be positive", dim, f"{dim.value} elements",
-                         help="write a positive number, or a name")
+                b.report(
+                    "PH104",
+                    "an extent must be positive",
+                    dim,
+                    f"{dim.value} elements",
+                    help="write a positive number, or a name",
+                )
             extents.append(dim.value)
         elif dim.text in b.constants:
             constant = b.constants[dim.text]

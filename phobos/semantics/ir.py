@@ -278,7 +278,7 @@ class BuiltinCall(Expression):
 
 @value
 class TensorRef(Expression):
-    """A whole tensor as the operand of a built-in that names one (`gather`'s table). `type` is a TileT of its extents."""
+    """A whole tensor as the operand of a built-in that names one (`gather`'s table). `type` is a TileT."""
 
     tensor: Tensor
 
@@ -392,8 +392,8 @@ class Inline(Statement):
     """The body of a called function; its parameters are `Define`s of "let" variables at the start of `body`.
 
     `result` comes into being with this statement, and outlives it. Where the function has one `return`, at its end,
-    `result` is a "temp" that a `Define` in `body` binds once, and no `Leave` follows; otherwise it is a "var", set by an
-    `Assign` before each `Leave`.
+    `result` is a "temp" that a `Define` in `body` binds once, and no `Leave` follows; otherwise it is a "var", set by
+    an `Assign` before each `Leave`.
     """
 
     function: str

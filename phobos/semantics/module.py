@@ -13,7 +13,7 @@ from phobos.diagnostic import Related, Span
 from phobos.language.builtins import BUILTINS
 from phobos.language.near import nearest
 from phobos.semantics.build import build
-from phobos.semantics.program import Problem, Program, Settings
+from phobos.semantics.program import DEFAULTS, Problem, Program, Settings
 from phobos.syntax import parse, tree
 from phobos.value import value
 
@@ -60,7 +60,7 @@ class Module:
         return Span(self.path, span.start + offset, span.end + offset)
 
 
-def analyse(path: str, text: str, settings: Settings = Settings()) -> Module:
+def analyse(path: str, text: str, settings: Settings = DEFAULTS) -> Module:
     """Parse and analyse a whole file. Never raises for what the text holds."""
     file = parse(text)
     functions: dict[str, tree.Item] = {}
@@ -205,9 +205,7 @@ def _units(found: list[tuple[int, tree.Item, Program]], file: tree.File) -> tupl
             problems[at].append(problem)
     _duplicates(found, problems)
     _uncalled(found, problems, file)
-    return tuple(
-        Unit(offset, item, program, tuple(problems[at])) for at, (offset, item, program) in enumerate(found)
-    )
+    return tuple(Unit(offset, item, program, tuple(problems[at])) for at, (offset, item, program) in enumerate(found))
 
 
 def _is_shared(root: object, problem: Problem) -> bool:
@@ -232,7 +230,10 @@ def _duplicates(found: list[tuple[int, tree.Item, Program]], problems: dict[int,
         shift = found[before][0] - found[at][0]
         problems[at].append(
             Problem(
-                "PH102", "error", f"two {what} are called `{name}`", Span(program.owner, place.start, place.end),
+                "PH102",
+                "error",
+                f"two {what} are called `{name}`",
+                Span(program.owner, place.start, place.end),
                 "defined again here",
                 related=(Related(Span(program.owner, other.start + shift, other.end + shift), "first defined here"),),
                 help="rename one of them",
@@ -260,7 +261,12 @@ def _uncalled(found: list[tuple[int, tree.Item, Program]], problems: dict[int, l
         place = program.kernel.name
         problems[at].append(
             Problem(
-                "PH112", "warning", f"no kernel calls the function `{name}`", Span(program.owner, place.start, place.end),
-                "never called", help=f"remove it, or call it `_{name}` to keep it", tags=("unnecessary",),
+                "PH112",
+                "warning",
+                f"no kernel calls the function `{name}`",
+                Span(program.owner, place.start, place.end),
+                "never called",
+                help=f"remove it, or call it `_{name}` to keep it",
+                tags=("unnecessary",),
             )
         )

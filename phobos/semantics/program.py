@@ -69,6 +69,9 @@ class Settings:
     known_functions: tuple[str, ...] = ()
 
 
+DEFAULTS = Settings()
+
+
 class Program:
     """One kernel, typed, with its functions inlined.
 
@@ -78,8 +81,24 @@ class Program:
     """
 
     __slots__ = (
-        "kernel", "name", "owner", "tensors", "params", "parameters", "dims", "constants", "launch", "promises",
-        "flags", "body", "variables", "problems", "node_types", "settings", "inlined", "_facts",
+        "_facts",
+        "body",
+        "constants",
+        "dims",
+        "flags",
+        "inlined",
+        "kernel",
+        "launch",
+        "name",
+        "node_types",
+        "owner",
+        "parameters",
+        "params",
+        "problems",
+        "promises",
+        "settings",
+        "tensors",
+        "variables",
     )
 
     def __init__(

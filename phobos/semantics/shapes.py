@@ -1,4 +1,4 @@
-"""Arithmetic of shapes: lengths are numbers, or polynomials where only the run knows them; equal means equal as sums."""
+"""Arithmetic of shapes: lengths are numbers, or polynomials where only the run knows them; equal is equal as sums."""
 
 from __future__ import annotations
 

@@ -77,7 +77,8 @@ _AXES = "xyz"
 
 def poly_text(poly: Poly) -> str:
     """A polynomial as a user would write it: `N - 64`, `ctx.block.x * 64 + 8`."""
-    positive, negative = [], []
+    positive: list[str] = []
+    negative: list[str] = []
     for monomial, c in sorted(poly.terms.items(), key=lambda item: (not item[0], repr(item[0]))):
         atoms = " * ".join(atom_text(atom) for atom in monomial)
         size = abs(c)
