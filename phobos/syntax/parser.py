@@ -34,7 +34,7 @@ from phobos.syntax.tree import (
 )
 
 _SIMPLE_END = re.compile(r"[^;{}LVIERWBCT]*")
-_HEADER_END = re.compile(r"[^{}LVIERWBCT@]*")
+_HEADER_END = re.compile(r"[^{}LVIERWBCT]*")
 _HEADERS = {"R": "for_header", "W": "while_header", "I": "if_header"}
 _CONTINUES = frozenset("*=<>oqh+&|^AOas:,)].rN[")  # no statement begins with these
 _INFIX = frozenset("*<>oqh+&|^AO=a")
@@ -182,6 +182,7 @@ class _ItemParser:
         count = len(kinds)
         missing = kinds.count("{") - kinds.count("}")
         opening = self.at if self.at < count and kinds[self.at] == "{" else -1
+        start = self.list[opening][0] if opening >= 0 else self.list[self.at - 1][1]
         frames = [_Frame("K", None, opening, 0)]
         if opening >= 0:
             self.at += 1
@@ -202,7 +203,7 @@ class _ItemParser:
                 self.at += 1
                 end = self.list[self.at - 1][1]
                 if len(frames) == 1:
-                    return self._end_body(frames, end, unclosed)
+                    return self._end_body(frames, start, end, unclosed)
                 if not self._else(frames, end):
                     self._close(frames, end)
             elif kind in _HEADERS:
@@ -222,14 +223,12 @@ class _ItemParser:
             unclosed = mistakes.unclosed_block(self.tokens, suspect.opening, count)
         while len(frames) > 1:
             self._close(frames, end)
-        return self._end_body(frames, end, unclosed)
+        return self._end_body(frames, start, end, unclosed)
 
-    def _end_body(self, frames: list[_Frame], end: int, unclosed: SyntaxProblem | None) -> Block:
-        body = frames[0]
+    def _end_body(self, frames: list[_Frame], start: int, end: int, unclosed: SyntaxProblem | None) -> Block:
         if unclosed is not None:
             self.problems.append(unclosed)
-        start = self.list[body.opening][0] if body.opening >= 0 else (self.list[self.at - 1][1] if self.at else 0)
-        return Block(min(start, end), end, tuple(body.statements))
+        return Block(start, end, tuple(frames[0].statements))
 
     def _closes_outer(self, frames: list[_Frame]) -> int | None:
         """The frame that the `}` here seems to close, if its indentation says it is not the innermost one."""
@@ -305,7 +304,7 @@ class _ItemParser:
             return False
         kinds = self.kinds
         at = self.at
-        if kinds.startswith(";E", at) and self.list[at][2] != ";":
+        if kinds.startswith(";E", at) and self._is_newline(at):
             self.problems.append(mistakes.newline_ends(self.tokens, [at]))
             at += 1
         if not kinds.startswith("E", at):
@@ -387,7 +386,7 @@ class _ItemParser:
         self.at = end
         if kinds.startswith("{", end):
             return header, True
-        if kinds.startswith(";{", end) and self.list[end][2] != ";":
+        if kinds.startswith(";{", end) and self._is_newline(end):
             if len(self.problems) == said:
                 self.problems.append(mistakes.newline_ends(self.tokens, [end]))
             self.at = end + 1
@@ -451,12 +450,7 @@ class _ItemParser:
 
     def _continued(self, end: int) -> bool:
         """Whether the line after the statement end at `end` begins with something that begins no statement."""
-        return (
-            end + 1 < len(self.kinds)
-            and self.kinds[end] == END
-            and self.kinds[end + 1] in _CONTINUES
-            and self.list[end][2] != ";"
-        )
+        return end + 1 < len(self.kinds) and self.kinds[end + 1] in _CONTINUES and self._is_newline(end)
 
     def _joined(self, rule: str, start: int, end: int) -> tuple[int, Any] | None:
         """The piece with the lines after it, if a newline too many is all that is wrong: (its end, its node)."""
@@ -468,7 +462,7 @@ class _ItemParser:
         breaks: list[int] = []
         best: tuple[int, Shape, list[int]] | None = None
         complete = shape.failure is None
-        while len(breaks) < _JOINED_LINES and kinds.startswith(END, end) and self.list[end][2] != ";":
+        while len(breaks) < _JOINED_LINES and end < len(kinds) and self._is_newline(end):
             if shape.failure is None and not self._continued(end):
                 break
             following = end + 1
@@ -521,18 +515,18 @@ class _ItemParser:
         """The node of the tokens from `start` to `end`; statement ends among them are told of and left out."""
         kinds = self.kinds[start:end]
         tokens = self.list[start:end]
-        if END in kinds:
-            breaks = [start + i for i, k in enumerate(kinds) if k == END]
-            tokens = [t for t, k in zip(tokens, kinds) if k != END]
-            kinds = kinds.replace(END, "")
-            self.problems.append(mistakes.newline_ends(self.tokens, breaks))
-            said: list[SyntaxProblem] = []
-            kept, self.problems = self.problems, said
-            try:
-                return self._node(shape_of(rule, kinds), rule, tokens, kinds, statements)
-            finally:
-                self.problems = kept
+        breaks = [i for i in range(start, end) if self._is_newline(i)] if END in kinds else []
+        if breaks:
+            skipped = set(breaks)
+            tokens = [t for i, t in enumerate(tokens, start) if i not in skipped]
+            kinds = "".join(k for i, k in enumerate(kinds, start) if i not in skipped)
+            if shape_of(rule, kinds).failure is None:
+                self.problems.append(mistakes.newline_ends(self.tokens, breaks))
         return self._node(shape_of(rule, kinds), rule, tokens, kinds, statements)
+
+    def _is_newline(self, index: int) -> bool:
+        """Whether token `index` is a statement end that nobody wrote."""
+        return self.kinds[index] == END and self.list[index][2] != ";"
 
     def _node(self, shape: Shape, rule: str, tokens: list[Token], kinds: str, statements: list[Stmt] | None) -> Any:
         if shape.depth + self.nested > DEPTH:

@@ -184,7 +184,7 @@ def _learn(start: str, kinds: str) -> Shape:
     extra: list[_Value] = []
     failure: Failure | None = None
     count = len(tokens)
-    at = 0
+    at = dropped = 0
     rest = count
     try:
         while True:
@@ -197,12 +197,13 @@ def _learn(start: str, kinds: str) -> Shape:
             except table.Unexpected as error:
                 if failure is None:
                     failure = Failure(at, _accepted(state, error.expected), _open_bracket(kinds, at))
-                if len(added) + (at - failure.at) > _REPAIRS and at < count:
-                    at = count  # give up on the rest of the piece
-                following = tokens[at].type if at < count else "$END"
                 if at < count and _fits(state, "$END"):
-                    rest, at, count = at, at, at
+                    rest = count = at
                     continue
+                if at < count and len(added) + dropped >= _REPAIRS:
+                    at = count  # the piece makes no sense: complete what there is
+                    continue
+                following = tokens[at].type if at < count else "$END"
                 kind = next((k for k in _ORDER if _fits(state, TERMINALS[k], following)), None)
                 if kind == ")" and at and kinds[at - 1] == "(" and _fits(state, "MISSING"):
                     kind = MISSING  # `exp(` has an argument still to come
@@ -212,6 +213,7 @@ def _learn(start: str, kinds: str) -> Shape:
                         raise AssertionError(f"no way to complete {start} {kinds[:80]!r}") from None
                 if kind is None:
                     at += 1  # leave the token out
+                    dropped += 1
                 else:
                     token = _Value(TERMINALS[kind], -1)
                     added.append((kind, at))
