@@ -1,0 +1,479 @@
+"""Runs a program: all blocks of a phase in batches while they agree, one at a time where they do not.
+
+In a batch the group of blocks that is furthest behind in the instruction list runs first, so that groups that
+parted at a branch or left a loop at different rounds meet again and go on as one. A `while` whose blocks may
+wait for each other is for the schedulers: each block then is a coroutine of its own until the next barrier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from phobos.runtime.reference.code import ATOMIC, BARRIER, BRANCH, END, JUMP, ROUND, RUN, Code, code_of
+from phobos.runtime.reference.deadlocks import explain
+from phobos.runtime.reference.faults import Fault, Site
+from phobos.runtime.reference.group import Group, Split, merge
+from phobos.runtime.reference.machine import Buffer, Machine
+from phobos.runtime.reference.memory import batch_size
+from phobos.runtime.reference.numbers import Array, Value
+from phobos.runtime.reference.races import Clocks, Phases
+from phobos.runtime.reference.schedulers import Scheduler, scheduler_of
+from phobos.runtime.reference.spinning import Change, Log, Watch, overlap, state_of
+from phobos.semantics import ir
+from phobos.semantics.program import Program
+from phobos.value import value
+
+STEP_LIMIT = 20_000_000
+_NEVER = 1 << 62
+
+
+@value
+class Options:
+    """How to run.
+
+    `scheduler` None: in batches where blocks agree. `resident`: how many blocks of an ordinary grid run at
+    once (None: all). `batch` is the most blocks a batch may have (None: by their size in memory).
+    `progress` is called with (blocks that have ended, blocks in all).
+    """
+
+    races: bool = False
+    scheduler: str | None = None
+    seed: int = 0
+    resident: int | None = None
+    timeout_s: float | None = None
+    step_limit: int = STEP_LIMIT
+    batch: int | None = None
+    progress: Callable[[int, int], None] | None = None
+
+
+@value
+class Outcome:
+    """What a run did. A block-phase is one block between two barriers."""
+
+    phases: int
+    block_phases: int
+    batched: int
+    steps: int
+
+
+def execute(
+    program: Program,
+    tensors: Mapping[str, Array],
+    params: Mapping[str, Value],
+    dims: Mapping[str, int],
+    grid: tuple[int, int, int],
+    options: Options = Options(),
+) -> Outcome:
+    """Run `program` on arrays, in place. Raises `Fault`, `NotExecutable`, and `races.TooLarge`.
+
+    Arrays have the tensors' dtypes and extents; everything that a launch must check has been checked.
+    """
+    code = code_of(program)
+    buffers = {
+        name: Buffer(name, tensor.dtype, tensors[name]) for name, tensor in program.tensors.items() if name in tensors
+    }
+    machine = Machine(code, grid, dims, params, buffers)
+    run = _Run(machine, options)
+    with np.errstate(all="ignore"):
+        return run.all()
+
+
+class _Run:
+    def __init__(self, machine: Machine, options: Options) -> None:
+        self.machine = machine
+        self.code: Code = machine.code
+        self.options = options
+        self.steps = 0
+        self.started_at = perf_counter()
+        self.deadline = None if not options.timeout_s else self.started_at + options.timeout_s
+        self.left: list[tuple[Array, ir.Statement | None]] = []
+        self.ended = 0
+        self.block_phases = self.batched = self.phases = 0
+        self.log = Log()
+        self.stuck: dict[int, tuple[Group, ir.While]] = {}
+        self.looping: dict[int, tuple[Group, ir.While, list[Change]]] = {}
+        name = options.scheduler
+        if options.races:
+            tracked = [b for b in machine.buffers.values() if b.name in self.code.stored]
+            for buffer in tracked:
+                buffer.tracked = True
+            if self.code.has_atomic:
+                machine.detector = Clocks(tracked, machine.blocks)
+                name = name or "round-robin"
+            else:
+                machine.detector = Phases(tracked)
+        self.scheduler: Scheduler | None = None
+        if name is not None:
+            self.scheduler = scheduler_of(name, options.seed, machine.blocks)
+        self.slots = options.resident or machine.blocks
+        self.chunk = options.batch or batch_size(machine)
+
+    # --- phases ---------------------------------------------------------------------------------------------
+
+    def all(self) -> Outcome:
+        fresh: Iterable[Group] = self.chunks(0)
+        standing: list[Group] = []
+        first = True
+        while True:
+            self.phases += 1
+            parked = self.phase(standing, fresh if first else ())
+            first = False
+            if not parked:
+                break
+            self.release(parked)
+            standing = parked if not any(group.solo for group in parked) else self.gather(parked)
+        return Outcome(self.phases, self.block_phases, self.batched, self.steps)
+
+    def chunks(self, start: int) -> Iterator[Group]:
+        """The blocks from `start` on as groups, whole rows of the grid or equal parts of one."""
+        total, row = self.machine.blocks, self.machine.grid[0]
+        while start < total:
+            if self.chunk >= row:
+                stop = min(total, start + self.chunk // row * row)
+            else:
+                begin = start // row * row
+                equal = -(-row // -(-row // self.chunk))
+                stop = min(begin + row, start + equal, total)
+            yield Group(self.machine, np.arange(start, stop, dtype=np.int64))
+            start = stop
+
+    def phase(self, standing: list[Group], fresh: Iterable[Group]) -> list[Group]:
+        """All blocks to the next barrier or their end; gives those at a barrier."""
+        if self.scheduler is not None:
+            return self.solo(self.scheduler, [], standing, 0 if fresh else self.machine.blocks)
+        parked: list[Group] = []
+        behind = list(reversed(standing))
+        unstarted = iter(fresh)
+        begun = 0 if fresh else self.machine.blocks
+        while True:
+            if behind:
+                group = behind.pop()
+            else:
+                new = next(unstarted, None)
+                if new is None:
+                    break
+                group = new
+                begun = int(group.ids[-1]) + 1
+            rest = self.batch([group], parked)
+            if rest:  # these may wait for blocks that have not run yet: one at a time from here
+                return self.solo(scheduler_of("round-robin", 0, 1), parked, rest + behind, begun)
+        self.judge(parked, ())
+        return parked
+
+    def release(self, parked: list[Group]) -> None:
+        for group in parked:
+            group.pc += 1
+            group.rounds = 0
+            group.spin = None
+            group.limit = 1
+        if self.machine.detector is not None:
+            self.machine.detector.barrier()
+
+    def gather(self, parked: list[Group]) -> list[Group]:
+        """After a phase of single blocks: groups again, unless a scheduler was asked for."""
+        if self.scheduler is not None:
+            return parked
+        parked.sort(key=lambda group: int(group.ids[0]))
+        groups: list[Group] = []
+        run: list[Group] = []
+        count = 0
+        for group in parked:
+            if run and count + group.size > self.chunk:
+                groups.append(merge(run))
+                run, count = [], 0
+            run.append(group)
+            count += group.size
+        groups.append(merge(run))
+        for group in groups:
+            group.solo = False
+        return groups
+
+    def judge(self, parked: Sequence[Group], unstarted: Sequence[int]) -> None:
+        """Whether the blocks at barriers are all there are, and at one place; else it is a deadlock."""
+        if not parked and not self.stuck and not self.looping:
+            return
+        places = {group.pc for group in parked}
+        if len(places) == 1 and not self.ended and not self.stuck and not self.looping and not unstarted:
+            return
+        waiting: dict[int, list[int]] = {}
+        for group in parked:
+            waiting.setdefault(group.pc, []).extend(int(n) for n in group.ids)
+        spinning: dict[ir.While, list[int]] = {}
+        for block, (_, loop) in self.stuck.items():
+            spinning.setdefault(loop, []).append(block)
+        for block, (_, loop, _) in self.looping.items():
+            if block not in self.stuck:
+                spinning.setdefault(loop, []).append(block)
+        gone: dict[ir.Statement | None, list[int]] = {}
+        for ids, statement in self.left:
+            gone.setdefault(statement, []).extend(int(n) for n in ids)
+        raise explain(
+            self.code.program,
+            {at: sorted(ids) for at, ids in waiting.items()},
+            self.code.barriers,
+            [(sorted(ids), statement) for statement, ids in gone.items()],
+            spinning,
+            unstarted,
+        )
+
+    def over(self, group: Group, statement: ir.Statement | None) -> None:
+        self.ended += group.size
+        self.left.append((group.ids, statement if isinstance(statement, ir.Leave) else None))
+        self.count(group)
+        if self.options.progress is not None:
+            self.options.progress(self.ended, self.machine.blocks)
+
+    def count(self, group: Group) -> None:
+        self.block_phases += group.size
+        if not group.solo:
+            self.batched += group.size
+
+    # --- in batches -----------------------------------------------------------------------------------------
+
+    def batch(self, groups: list[Group], parked: list[Group]) -> list[Group]:
+        """Run groups to a barrier (added to `parked`) or their end; gives those that must go on one at a time."""
+        instructions = self.code.instructions
+        while groups:
+            groups.sort(key=lambda group: group.pc)
+            level = groups[0].pc
+            here = [group for group in groups if group.pc == level]
+            groups = groups[len(here) :]
+            group = merge(here)
+            horizon = groups[0].pc if groups else _NEVER
+            try:
+                self.advance(group, horizon)
+            except Split as split:
+                groups.extend(self.parted(group, split))
+                continue
+            if group.pc >= horizon:
+                groups.append(group)
+                continue
+            instruction = instructions[group.pc]
+            if instruction.kind == END:
+                self.over(group, instruction.statement)
+            elif instruction.kind == BARRIER:
+                self.count(group)
+                parked.append(group)
+            else:
+                loop = instruction.statement
+                assert isinstance(loop, ir.While)
+                rest = self.round_of_batch(group, loop, instruction.target)
+                groups.append(group)
+                if rest:
+                    return groups
+        return []
+
+    def round_of_batch(self, group: Group, loop: ir.While, target: int) -> bool:
+        """The end of a `while` round of a group; whether it now needs a scheduler."""
+        if loop in self.code.local_whiles:
+            state = state_of(group)
+            if group.checkpoint == state:
+                self.looping.update((int(n), (group, loop, [])) for n in group.ids)
+                self.judge((), ())
+            if group.rounds >= group.limit:
+                group.checkpoint, group.limit, group.rounds = state, group.limit * 2, 0
+            group.rounds += 1
+            group.pc = target
+            return False
+        group.pc = target
+        group.rounds += 1
+        return loop not in self.code.barrier_whiles or group.rounds > 1
+
+    def parted(self, group: Group, split: Split) -> list[Group]:
+        """The group taken apart, each part one instruction further."""
+        instruction = self.code.instructions[group.pc]
+        moved: list[Group] = []
+        for part in group.split(split.keys):
+            try:
+                if instruction.kind == BRANCH:
+                    assert instruction.action is not None
+                    taken = part.decide(instruction.action(part))
+                    part.pc = part.pc + 1 if taken else instruction.target
+                else:
+                    assert instruction.action is not None
+                    instruction.action(part)
+                    part.pc += 1
+                moved.append(part)
+            except Split as again:
+                moved.extend(self.parted(part, again))
+        return moved
+
+    # --- instructions ---------------------------------------------------------------------------------------
+
+    def advance(self, group: Group, horizon: int) -> None:
+        """Run to a barrier, an end, the end of a `while` round or `horizon`; `group.pc` says where it stopped."""
+        instructions = self.code.instructions
+        pc = group.pc
+        steps = self.steps
+        while pc < horizon:
+            group.pc = pc
+            instruction = instructions[pc]
+            kind = instruction.kind
+            steps += 1
+            if not steps & 63:
+                self.steps = steps
+                self.check_limits(group)
+            if kind in (RUN, ATOMIC):
+                instruction.action(group)  # type: ignore[misc]
+                pc += 1
+            elif kind == BRANCH:
+                condition = instruction.action(group)  # type: ignore[misc]
+                if condition is True:
+                    pc += 1
+                elif condition is False:
+                    pc = instruction.target
+                else:
+                    pc = pc + 1 if group.decide(condition) else instruction.target
+            elif kind == JUMP:
+                pc = instruction.target
+            else:
+                break
+        group.pc = pc
+        self.steps = steps
+
+    def turn(self, group: Group) -> None:
+        """One turn of a single block: like `advance`, but it also stops before each atomic but the first."""
+        instructions = self.code.instructions
+        pc = group.pc
+        steps = self.steps
+        moved = False
+        while True:
+            group.pc = pc
+            instruction = instructions[pc]
+            kind = instruction.kind
+            steps += 1
+            if not steps & 255:
+                self.steps = steps
+                self.check_limits(group)
+            if kind == RUN:
+                instruction.action(group)  # type: ignore[misc]
+                pc += 1
+            elif kind == BRANCH:
+                pc = pc + 1 if instruction.action(group) else instruction.target  # type: ignore[misc]
+            elif kind == JUMP:
+                pc = instruction.target
+            elif kind == ATOMIC and not moved:
+                instruction.action(group)  # type: ignore[misc]
+                pc += 1
+            else:
+                break
+            moved = True
+        self.steps = steps
+
+    def check_limits(self, group: Group) -> None:
+        what = None
+        if self.deadline is not None and perf_counter() > self.deadline:
+            what = f"the run did not end within {self.options.timeout_s:g} s"
+        elif self.steps > self.options.step_limit:
+            what = f"the run did not end within {self.options.step_limit:,} steps, the limit of the reference runtime"
+        if what is None:
+            return
+        statement = self.code.instructions[group.pc].statement
+        site = None
+        if statement is not None:
+            keyword = statement.keyword if isinstance(statement, (ir.For, ir.While, ir.If)) else statement.span
+            site = Site(keyword, statement.calls, f"block {int(group.ids[0])} was here")
+        raise Fault(
+            "timeout",
+            what,
+            site,
+            blocks=(int(group.ids[0]),),
+            help="look for a loop that does not end, or give more time",
+        )
+
+    # --- one at a time --------------------------------------------------------------------------------------
+
+    def solo(self, scheduler: Scheduler, parked: list[Group], standing: list[Group], begun: int) -> list[Group]:
+        """Blocks as coroutines until each is at a barrier or over; blocks from `begun` on have not started."""
+        machine = self.machine
+        watching = self.code.has_while
+        self.log.clear()
+        self.stuck.clear()
+        self.looping.clear()
+        live: dict[int, Group] = {}
+        for group in standing:
+            for single in group.singles():
+                live[int(single.ids[0])] = single
+        waiting = sum(group.size for group in parked)
+        next_block = begun
+        total = machine.blocks
+        machine.watching = watching
+        machine.changed = self.change
+
+        def start() -> None:
+            nonlocal next_block
+            while next_block < total and len(live) + waiting < self.slots:
+                live[next_block] = Group(machine, np.asarray([next_block], np.int64))
+                next_block += 1
+
+        start()
+        for group in live.values():
+            group.solo = True
+            if watching and group.spin is None:
+                group.spin = Watch()
+        runnable = sorted(live)
+        instructions = self.code.instructions
+        try:
+            while runnable:
+                block = scheduler.pick(runnable)
+                group = live[block]
+                self.turn(group)
+                instruction = instructions[group.pc]
+                if instruction.kind == END:
+                    self.over(group, instruction.statement)
+                    del live[block]
+                    runnable.remove(block)
+                    before = next_block
+                    start()
+                    for new in range(before, next_block):
+                        live[new].solo = True
+                        if watching:
+                            live[new].spin = Watch()
+                        runnable.append(new)
+                elif instruction.kind == BARRIER:
+                    self.count(group)
+                    del live[block]
+                    runnable.remove(block)
+                    parked.append(group)
+                    waiting += 1
+                    self.looping.pop(block, None)
+                elif instruction.kind == ROUND:
+                    loop = instruction.statement
+                    assert isinstance(loop, ir.While)
+                    self.round_of_one(group, block, loop, runnable)
+                    group.pc = instruction.target
+                if self.stuck and len(runnable) + len(self.stuck) != len(live):
+                    runnable = sorted(set(live) - set(self.stuck))
+        finally:
+            machine.watching = False
+        self.judge(parked, range(next_block, total))
+        return parked
+
+    def round_of_one(self, group: Group, block: int, loop: ir.While, runnable: list[int]) -> None:
+        changes = group.spin.round(group, self.log)
+        self.looping.pop(block, None)
+        if changes is None:
+            return
+        if not changes:
+            self.stuck[block] = (group, loop)
+            runnable.remove(block)
+            return
+        self.looping[block] = (group, loop, changes)  # none of the changes is of a cell that it reads itself
+        if all(other in self.looping for other in runnable):
+            watches = [held[0].spin for held in self.stuck.values()] + [held[0].spin for held in self.looping.values()]
+            if not any(watch.sees(made) for _, _, made in self.looping.values() for watch in watches):
+                runnable.clear()
+
+    def change(self, group: Group, buffer: Buffer, piece: Any) -> None:
+        """Memory is about to change: blocks that go round in vain and read it have a reason to look again."""
+        self.log.add(Change(int(group.ids[0]), buffer, piece))
+        for block in list(self.stuck):
+            other = self.stuck[block][0]
+            if other is not group and any(b is buffer and overlap(b, p, piece) for b, p in other.spin.reads):
+                del self.stuck[block]
+                other.spin.forget()
+                self.looping.clear()
