@@ -26,14 +26,14 @@ def meaning(program: Program, symbol: Symbol) -> Meaning | None:
         case "dimension":
             return program.dims.get(symbol.name)
         case "tensor" | "parameter" | "tile":
-            found: Meaning | None = program.tensors.get(symbol.name) or program.params.get(symbol.name)
+            found = program.tensors.get(symbol.name) or program.params.get(symbol.name)
             if found is not None and found.param is symbol.node:
                 return found
     for variable in program.variables:
         span = variable.span
-        if variable.name == symbol.name and not variable.calls and span.start <= symbol.declared.start < span.end:
-            if span.owner == program.owner or span.owner is None:
-                return variable
+        own = span.owner in (program.owner, None) and not variable.calls
+        if own and variable.name == symbol.name and span.start <= symbol.declared.start < span.end:
+            return variable
     return None
 
 

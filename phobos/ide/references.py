@@ -18,7 +18,7 @@ from phobos.value import value
 
 _HEADER = re.compile(r"^[ \t]*//[ \t]*(?P<key>run|expect):(?P<rest>[^\r\n]*)", re.MULTILINE)
 _PAIR = re.compile(r"(?P<key>[^\s=]+)=(?P<value>\S*)")
-_OPTIONS = frozenset("kernel grid resident schedule l2_group device detect scheduler seed timeout".split())
+_OPTIONS = frozenset(["kernel", "grid", "resident", "schedule", "l2_group", "device", "detect", "scheduler", "seed", "timeout"])
 
 
 @value
@@ -168,7 +168,7 @@ def _source(place: Place, value: tree.Expr) -> Symbol | None:
 
 @value
 class _Word:
-    """A name in a `// run:` or `// expect:` line. `kernel` is the one the line speaks of, None: the file's only one."""
+    """A name in a `// run:` or `// expect:` line. `kernel` is who the line speaks of; None: the file's only one."""
 
     range: Range
     text: str

@@ -14,7 +14,7 @@ from phobos.ide.references import Subject, occurrences_of, subject_at, use_at
 from phobos.language.builtins import BUILTINS
 from phobos.syntax import tree
 
-KEYWORDS = frozenset("kernel fn let var if else for in while break continue return true false".split())
+KEYWORDS = frozenset(["kernel", "fn", "let", "var", "if", "else", "for", "in", "while", "break", "continue", "return", "true", "false"])
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -89,9 +89,9 @@ def _refuse_local_clash(subject: Subject, name: str) -> None:
         if _captures(names.of(symbol), symbol, other, names.of(other)):
             raise RenameRefused(f"`{name}` already names a {_word(other)} here; one of them would be hidden")
     for use in names.uses:  # a name that is declared nowhere would become this one
-        if use.name == name and use.symbol is None and use.role in ("read", "write", "update"):
-            if symbol.visible_from <= use.start <= symbol.visible_to:
-                raise RenameRefused(f"`{name}` is already written here and would become this {_word(symbol)}")
+        free = use.name == name and use.symbol is None and use.role in ("read", "write", "update")
+        if free and symbol.visible_from <= use.start <= symbol.visible_to:
+            raise RenameRefused(f"`{name}` is already written here and would become this {_word(symbol)}")
 
 
 def _captures(uses: tuple[Use, ...], symbol: Symbol, other: Symbol, other_uses: tuple[Use, ...]) -> bool:

@@ -6,14 +6,16 @@ Configuration files are read again as soon as one on the way up from a document 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from dataclasses import replace
 
+from phobos.check import baseline, findings
 from phobos.check import configuration as files
-from phobos.check import findings
 from phobos.check.configuration import Configuration
-from phobos.diagnostic import Diagnostic
+from phobos.check.engine import settings_of
+from phobos.diagnostic import SEVERITIES, Diagnostic
 from phobos.errors import InputError
 from phobos.semantics.program import Settings
 from phobos.value import value
@@ -44,8 +46,7 @@ class Rules:
     @property
     def settings(self) -> Settings:
         """What the analysis itself is told."""
-        c = self.configuration
-        return Settings(constants=c.constants, sizes=c.sizes, known_functions=c.known_functions)
+        return settings_of(self.configuration)
 
 
 class Configurations:
@@ -67,9 +68,11 @@ class Configurations:
         try:
             configuration = files.from_file(override) if override is not None else files.of_file(path)
             self._good[where] = configuration
+            if configuration.baseline:
+                baseline.load(configuration.baseline)
         except InputError as error:
             bad = _placed(error, override or directory)
-            configuration = self._good.get(where, files.DEFAULT)
+            configuration = self._good.get(where, files.DEFAULT)  # the last one that could be read
         return Rules(configuration, bad, repr(stamp))
 
     def changed(self) -> bool:
@@ -87,11 +90,22 @@ class Configurations:
 
 
 def check(path: str, text: str, rules: Rules, targets: tuple[str, ...] = ()) -> tuple[Diagnostic, ...]:
-    """What `phobos check` finds in `text` under the name `path`."""
+    """What `phobos check --output-format json` shows of `text` under the name `path`."""
     configuration = rules.configuration
     if targets and not configuration.target:
         configuration = replace(configuration, target=targets)
-    return tuple(findings(path, text, configuration))
+    return shown(path, text, findings(path, text, configuration), configuration)
+
+
+def shown(
+    path: str, text: str, found: list[Diagnostic], configuration: Configuration
+) -> tuple[Diagnostic, ...]:
+    """Without what the baseline holds, and without what is below the severity (everything, unless it is set)."""
+    if configuration.baseline:
+        with contextlib.suppress(InputError):  # `BadConfiguration` says so; without a baseline everything is new
+            found = baseline.load(configuration.baseline).unknown(path, text, found)
+    least = SEVERITIES.index(configuration.severity or "info")
+    return tuple(d for d in found if SEVERITIES.index(d.severity) <= least)
 
 
 def result_id(text: str, rules: Rules, further: str = "") -> str:

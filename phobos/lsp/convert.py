@@ -11,6 +11,7 @@ from phobos.diagnostic import Diagnostic, Severity
 from phobos.ide.document import Range
 from phobos.lsp.client import Client
 from phobos.lsp.session import Opened, Session
+from phobos.syntax.lines import Encoding
 
 SOURCE = "phobos"
 
@@ -27,7 +28,7 @@ class Converter:
 
     __slots__ = ("document", "encoding", "lines")
 
-    def __init__(self, document: Opened, encoding: str) -> None:
+    def __init__(self, document: Opened, encoding: Encoding) -> None:
         self.document = document
         self.lines = document.lines
         self.encoding = encoding

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from phobos.diagnostic import Diagnostic
 from phobos.lsp import convert
 from phobos.lsp.checking import BadConfiguration
 from phobos.lsp.session import Opened

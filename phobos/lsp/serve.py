@@ -15,7 +15,7 @@ log = logging.getLogger("phobos.lsp")
 
 
 def serve(address: tuple[str, int] | None, log_file: str | None, verbose: bool) -> int:
-    """Serve one client until it leaves: 0 after `shutdown` and `exit`, 1 when it just went away, 2 if it never could."""
+    """Serve one client until it leaves: 0 after `shutdown` and `exit`, 1 when it just went away, 2 if none could come."""
     try:
         _logging(log_file, verbose)
     except OSError as error:
@@ -39,7 +39,7 @@ class _CannotListen(Exception):
 
 
 async def _stdio(server: Server) -> None:
-    # Messages travel on copies of the descriptors: whatever prints by mistake goes to the log (stderr), not to the wire.
+    # Messages travel on copies of the descriptors: what prints by mistake goes to the log (stderr), not to the wire.
     reading = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
     writing = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     null = os.open(os.devnull, os.O_RDONLY)
@@ -47,7 +47,7 @@ async def _stdio(server: Server) -> None:
     os.close(null)
     os.dup2(2, 1)
     server.protocol.set_writer(StdoutWriter(writing))
-    await _converse(server, StdinAsyncReader(reading, server.thread_pool))  # type: ignore[arg-type]
+    await _converse(server, StdinAsyncReader(reading, server.thread_pool))
 
 
 async def _tcp(server: Server, host: str, port: int) -> None:
@@ -60,7 +60,7 @@ async def _tcp(server: Server, host: str, port: int) -> None:
             writer.close()
             return
         taken = True
-        server.protocol.set_writer(writer)  # type: ignore[arg-type]
+        server.protocol.set_writer(writer)
         try:
             await _converse(server, reader)
         except ConnectionError:

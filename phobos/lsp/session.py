@@ -22,7 +22,7 @@ from phobos.lsp.checking import BadConfiguration, Configurations, Rules
 from phobos.lsp.client import Client, Settings, client_of
 from phobos.lsp.uris import key_of, path_of, uri_of
 from phobos.semantics.module import analyse
-from phobos.syntax.lines import LineIndex
+from phobos.syntax.lines import Encoding, LineIndex
 
 log = logging.getLogger("phobos.lsp")
 
@@ -66,7 +66,7 @@ class Opened:
         self._verdict = None
         self._document = None
 
-    def change(self, changes: Sequence[types.TextDocumentContentChangeEvent], encoding: str) -> None:
+    def change(self, changes: Sequence[types.TextDocumentContentChangeEvent], encoding: Encoding) -> None:
         """Apply edits in order; a range that lies outside the text means its nearest place inside."""
         for change in changes:
             if isinstance(change, types.TextDocumentContentChangePartial):
@@ -88,7 +88,7 @@ class Session:
     def __init__(self) -> None:
         self.client: Client = client_of(types.ClientCapabilities())
         self.settings = Settings()
-        self.encoding = "utf-16"
+        self.encoding: Encoding = "utf-16"
         self.folders: dict[str, str] = {}  # key to URI
         self.documents: dict[str, Opened] = {}
         self.configurations = Configurations()
@@ -135,7 +135,7 @@ class Session:
             if kept is not None and kept[0] == stamp:
                 self._files.move_to_end(key)
                 return kept[1]
-            with open(path, "rb") as stream:  # noqa: PTH123
+            with open(path, "rb") as stream:
                 text = stream.read().decode("utf-8-sig")
         except (OSError, ValueError):
             self._files.pop(key, None)

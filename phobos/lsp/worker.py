@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import pickle
 import struct
-import sys
 import traceback
 from typing import BinaryIO
 
@@ -29,7 +28,7 @@ def _read(stream: BinaryIO) -> object:
     body = stream.read(length)
     if len(body) < length:
         raise EOFError
-    return pickle.loads(body)  # noqa: S301 - written by our parent process
+    return pickle.loads(body)  # written by our parent process
 
 
 def main() -> None:
@@ -46,9 +45,11 @@ def main() -> None:
 
     while True:
         try:
-            job, arguments = _read(questions)  # type: ignore[misc]
+            question = _read(questions)
         except EOFError:
             return
+        assert isinstance(question, tuple)
+        job, arguments = question
         try:
             answer: tuple[bool, object] = (True, getattr(jobs, job)(**arguments))
         except jobs.JobError as error:
@@ -61,4 +62,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -82,5 +82,5 @@ async def _ask(process: Process, job: str, arguments: dict[str, object]) -> tupl
     process.stdin.write(frame((job, arguments)))
     await process.stdin.drain()
     (length,) = LENGTH.unpack(await process.stdout.readexactly(LENGTH.size))
-    good, answer = pickle.loads(await process.stdout.readexactly(length))  # noqa: S301 - our own child wrote it
+    good, answer = pickle.loads(await process.stdout.readexactly(length))  # our own child wrote it
     return bool(good), answer

@@ -8,8 +8,6 @@ from phobos.ide.folding import folds
 from phobos.lsp.convert import converter
 from phobos.lsp.server import Server
 
-KINDS = {"region": types.FoldingRangeKind.Region, "comment": types.FoldingRangeKind.Comment}
-
 
 def register(server: Server) -> None:
     session = server.session
@@ -27,12 +25,10 @@ def register(server: Server) -> None:
             if session.client.lines_only_folding and document.text[fold.range.end - 1 : fold.range.end] == "}":
                 last -= 1  # the closing brace stays in sight
             if last > span.start.line:
-                ranges.append(
-                    types.FoldingRange(
-                        start_line=span.start.line, end_line=last,
-                        start_character=None if session.client.lines_only_folding else span.start.character,
-                        end_character=None if session.client.lines_only_folding else span.end.character,
-                        kind=KINDS[fold.kind] if fold.kind == "comment" else None,
-                    )  # fmt: skip
-                )
+                found = types.FoldingRange(span.start.line, last)
+                if not session.client.lines_only_folding:
+                    found.start_character, found.end_character = span.start.character, span.end.character
+                if fold.kind == "comment":
+                    found.kind = types.FoldingRangeKind.Comment
+                ranges.append(found)
         return ranges

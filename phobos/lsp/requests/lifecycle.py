@@ -10,10 +10,11 @@ from phobos.lsp.client import client_of, settings_of
 from phobos.lsp.requests import diagnostics
 from phobos.lsp.server import Server
 from phobos.lsp.uris import key_of, uri_of
+from phobos.syntax.lines import Encoding
 
 log = logging.getLogger("phobos.lsp")
 
-ENCODINGS = {
+ENCODINGS: dict[str, Encoding] = {
     types.PositionEncodingKind.Utf8.value: "utf-8",
     types.PositionEncodingKind.Utf16.value: "utf-16",
     types.PositionEncodingKind.Utf32.value: "utf-32",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcInvalidParams, JsonRpcException
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 
 from phobos.ide.rename import RenameRefused, prepare, rename
 from phobos.lsp.convert import converter, workspace_edit

@@ -44,4 +44,4 @@ def register(server: Server) -> None:
 
 
 def _symbol(name: str, kind: str, location: types.Location) -> types.WorkspaceSymbol:
-    return types.WorkspaceSymbol(name=name, kind=KINDS[kind], location=location)  # type: ignore[index]
+    return types.WorkspaceSymbol(name=name, kind=KINDS[kind], location=location)

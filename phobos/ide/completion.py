@@ -1,0 +1,320 @@
+"""What can stand where the cursor is: by position, by scope and by kind, in code that is only half written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from phobos.ide.cursor import Cursor, cursor_at
+from phobos.ide.describe import meaning, type_of
+from phobos.ide.document import Document, Place, Range
+from phobos.ide.keywords import KEYWORDS
+from phobos.ide.names import Symbol
+from phobos.language.attributes import ATTRIBUTES
+from phobos.language.builtins import BUILTINS, CORE, Builtin
+from phobos.language.members import AXES, MEMBERS
+from phobos.language.scalars import SCALARS
+from phobos.syntax import tree
+from phobos.value import value
+
+Kind = Literal[
+    "keyword", "builtin", "function", "tensor", "tile", "parameter", "dimension", "constant", "variable", "attribute",
+    "member", "type", "value", "rule",
+]  # fmt: skip
+
+
+@value
+class Completion:
+    """`insert` replaces `range`; `snippet` is the same with places to fill in. Lower `rank` comes first."""
+
+    label: str
+    kind: Kind
+    range: Range
+    detail: str
+    documentation: str
+    insert: str
+    snippet: str | None
+    rank: int
+
+
+def completions(document: Document, offset: int) -> list[Completion]:
+    place = place_of(document, offset)
+    rule = _rule_words(document, place)
+    if rule is not None:
+        return rule
+    cursor = cursor_at(place)
+    range = place.range(cursor.prefix_start, max(cursor.word_end, place.inside))
+    make = _Maker(document, place, cursor, range)
+    return sorted(make.all(), key=lambda c: (c.rank, c.label))
+
+
+def place_of(document: Document, offset: int) -> Place:
+    """The item at the cursor; between items, an empty one, so that something can begin there."""
+    place = document.place(offset)
+    if place is not None and (place.item.node is not None or offset < place.start + len(place.item.text)):
+        return place
+    if place is not None:
+        return place
+    for start, item in reversed(document.items):  # behind an unfinished item: its text goes on to the cursor
+        if start <= offset:
+            between = document.text[start + len(item.text) : offset]
+            if not between.strip() and item.node is not None and not item.text.rstrip().endswith("}"):
+                longer = tree.Item(item.text + between, item.node, item.problems, item.comments)
+                return Place(start, longer, offset - start)
+            break
+    return Place(offset, tree.Item("", None, (), ()), 0)
+
+
+class _Maker:
+    def __init__(self, document: Document, place: Place, cursor: Cursor, range: Range) -> None:
+        self.document = document
+        self.place = place
+        self.cursor = cursor
+        self.range = range
+
+    def all(self) -> Iterator[Completion]:
+        cursor = self.cursor
+        match cursor.position:
+            case "item":
+                yield from self.keywords("item")
+                yield from self.attributes("@")
+            case "attribute":
+                yield from self.attributes("")
+            case "attribute-argument":
+                yield from self.attribute_arguments()
+            case "member":
+                yield from self.members()
+            case "axis":
+                yield from self.axes()
+            case "type":
+                yield from self.types()
+            case "scalar":
+                yield from self.scalars(0)
+            case "dimension":
+                yield from self.names(("dimension", "constant"))
+            case "range":
+                yield self.keyword("range", 0)
+            case "statement":
+                yield from self.keywords("statement")
+                if cursor.in_loop:
+                    yield from self.keywords("loop")
+                yield from self.values(statement=True)
+            case "else":
+                yield self.keyword("else", 0)
+            case "expression":
+                yield from self.values(statement=False)
+                yield from self.keywords("expression")
+            case _:
+                return
+
+    # --- fixed words ----------------------------------------------------------------------------------
+
+    def plain(
+        self, label: str, kind: Kind, detail: str, documentation: str, rank: int, snippet: str | None = None,
+        insert: str | None = None,
+    ) -> Completion:  # fmt: skip
+        return Completion(label, kind, self.range, detail, documentation, insert or label, snippet, rank)
+
+    def keyword(self, word: str, rank: int) -> Completion:
+        entry = KEYWORDS[word]
+        return self.plain(word, "keyword", entry.form, entry.documentation, rank, entry.snippet)
+
+    def keywords(self, where: str) -> Iterator[Completion]:
+        for word, entry in KEYWORDS.items():
+            if entry.where == where:
+                yield self.keyword(word, 50)
+
+    def attributes(self, mark: str) -> Iterator[Completion]:
+        written = set()
+        if isinstance(self.place.item.node, tree.Kernel):
+            written = {
+                a.name.text for a in self.place.item.node.attributes
+                if not a.name.start <= self.place.inside <= a.name.end
+            }  # fmt: skip
+        for entry in ATTRIBUTES.values():
+            if entry.name in written and not entry.repeatable:
+                continue
+            snippet = _ATTRIBUTE_SNIPPETS.get(entry.name, entry.name)
+            yield self.plain(
+                mark + entry.name, "attribute", entry.summary, entry.documentation, 40, mark + snippet,
+                mark + entry.name,
+            )  # fmt: skip
+
+    def attribute_arguments(self) -> Iterator[Completion]:
+        entry = ATTRIBUTES.get(self.cursor.attribute or "")
+        if entry is None:
+            return
+        calling = self.cursor.calling
+        before = self.place.item.text[calling.open if calling else 0 : self.cursor.prefix_start]
+        behind_equal = before.rstrip().endswith("=")
+        if entry.form == "dims":
+            if behind_equal:
+                yield from self.names(("constant",))
+                return
+            for symbol in self.visible(("dimension",)):
+                yield self.plain(
+                    symbol.name, "dimension", "extent", f"Promise that `{symbol.name}` is a whole number of tiles.", 0,
+                    f"{symbol.name} = $0", f"{symbol.name} = ",
+                )  # fmt: skip
+        elif entry.form == "option":
+            for option in entry.options:
+                yield self.plain(option, "value", entry.name, entry.summary, 0)
+        elif entry.form == "launch":
+            threads = ("64", "128", "256", "512", "1024")
+            if calling is not None and calling.argument == 0:
+                for rank, number in enumerate(threads):
+                    yield self.plain(number, "value", "threads a block", "A multiple of 32, from 32 to 1024.", rank)
+
+    def members(self) -> Iterator[Completion]:
+        for entry in MEMBERS.values():
+            detail = "index" if entry.executed else "per thread, checked and not executed here"
+            insert = f"{entry.name}." if entry.axes else entry.name
+            snippet = f"{entry.name}.${{1|x,y,z|}}" if entry.axes else entry.name
+            yield self.plain(
+                entry.name, "member", detail, entry.documentation, 0 if entry.executed else 60, snippet, insert
+            )
+
+    def axes(self) -> Iterator[Completion]:
+        entry = MEMBERS.get(self.cursor.path[1])
+        if entry is not None and entry.axes:
+            for axis in AXES:
+                yield self.plain(axis, "member", f"ctx.{entry.name}.{axis}", entry.documentation, AXES[axis])
+
+    def types(self) -> Iterator[Completion]:
+        node = self.place.item.node
+        in_head = not (self.cursor.in_kernel or self.cursor.in_function)
+        if in_head or node is None:
+            yield self.keyword("tensor", 0)
+        if not in_head or not isinstance(node, tree.Kernel):
+            yield self.keyword("tile", 1)
+        yield from self.scalars(10)
+
+    def scalars(self, rank: int) -> Iterator[Completion]:
+        for position, entry in enumerate(SCALARS.values()):
+            yield self.plain(entry.name, "type", f"{entry.bits} bits", entry.documentation, rank + position)
+
+    # --- names of the kernel ----------------------------------------------------------------------------
+
+    def visible(self, kinds: tuple[str, ...]) -> list[Symbol]:
+        symbols = self.place.names.visible(self.place.inside)
+        return [symbol for symbol in symbols.values() if symbol.kind in kinds]
+
+    def names(self, kinds: tuple[str, ...], rank: int = 0) -> Iterator[Completion]:
+        program = self.document.program(self.place)
+        for symbol in self.visible(kinds):
+            meant = meaning(program, symbol) if program is not None else None
+            detail = type_of(meant) if meant is not None else _written_type(self.place, symbol)
+            kind = _KINDS.get(symbol.kind, "variable")
+            if detail.startswith("tile"):
+                kind = "tile"
+            yield self.plain(symbol.name, kind, detail, "", rank)
+
+    def values(self, statement: bool) -> Iterator[Completion]:
+        calling = self.cursor.calling
+        builtin = BUILTINS.get(calling.name) if calling is not None else None
+        wanted = builtin.parameters[calling.argument].kind if (
+            builtin is not None and calling is not None and calling.argument < len(builtin.parameters)
+        ) else None  # fmt: skip
+        if wanted == "tensor" and calling is not None:
+            yield from self.tensors(calling.name)
+            return
+        if wanted == "axis":
+            for axis in "012":
+                yield self.plain(axis, "value", "axis", "", 0)
+            return
+        order = _ORDER[wanted] if wanted in _ORDER else _ORDER["statement" if statement else "any"]
+        for rank, kinds in enumerate(order):
+            yield from self.names(kinds, rank)
+        yield from self.calls(statement, 20)
+        if self.place.item.node is not None or self.cursor.in_kernel:
+            yield self.plain(
+                "ctx", "member", "where this block runs", MEMBERS["block"].documentation, 15,
+                "ctx.${1|block,blocks|}.${2|x,y,z|}", "ctx.",
+            )  # fmt: skip
+
+    def tensors(self, callee: str) -> Iterator[Completion]:
+        """Tensors for a built-in that names one: those that it can take, first."""
+        for found in self.names(("tensor",)):
+            integer = found.detail.startswith("tensor<i32>")
+            if callee in ("grid_barrier", "atomic_add", "atomic_cas") and not integer:
+                continue
+            yield found
+
+    def calls(self, statement: bool, rank: int) -> Iterator[Completion]:
+        for builtin in CORE.values():
+            if builtin.effect == "barrier" and not statement:
+                continue
+            yield self.call(builtin, rank if builtin.effect or not statement else rank + 40)
+        for place in self.document.places():
+            node = place.item.node
+            if isinstance(node, tree.Function) and node.name.text and node.name.text not in CORE:
+                from phobos.ide.hover import comment_above, signature_of
+
+                parameters = ", ".join(f"${{{i}:{p.name.text}}}" for i, p in enumerate(node.params, 1))
+                yield self.plain(
+                    node.name.text, "function", signature_of(place), comment_above(self.document, place), rank - 2,
+                    f"{node.name.text}({parameters})", node.name.text,
+                )  # fmt: skip
+
+    def call(self, builtin: Builtin, rank: int) -> Completion:
+        parameters = ", ".join(f"${{{i}:{p.label}}}" for i, p in enumerate(builtin.parameters, 1))
+        example = f"{builtin.documentation}\n\n```phobos\n{builtin.example}\n```"
+        return self.plain(
+            builtin.name, "builtin", builtin.signature, example, rank, f"{builtin.name}({parameters})", builtin.name
+        )
+
+
+_KINDS: dict[str, Kind] = {
+    "tensor": "tensor", "tile": "tile", "parameter": "parameter", "dimension": "dimension", "constant": "constant",
+    "let": "variable", "var": "variable", "loop": "variable",
+}  # fmt: skip
+
+_LOCAL = ("let", "var", "loop", "tile")
+
+_ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
+    "statement": (("var", "tensor"), ("let", "loop", "tile", "parameter"), ("dimension", "constant")),
+    "any": (_LOCAL, ("parameter", "tensor"), ("dimension", "constant")),
+    "tile": (("let", "var", "tile"), ("tensor",), ("loop", "parameter", "dimension", "constant")),
+    "index": (("loop", "let", "var"), ("parameter", "dimension", "constant"), ("tensor", "tile")),
+    "length": (("constant",), ("dimension", "parameter", *_LOCAL)),
+    "table": (("tensor",), _LOCAL, ("parameter", "dimension", "constant")),
+}
+
+_ATTRIBUTE_SNIPPETS = {
+    "autotune": "autotune(${1:TILE} in [${2:64, 256}])",
+    "cluster": "cluster(${1:CM} in [${2:1, 2}])",
+    "launch": "launch(${1:256})",
+    "aligned": "aligned(${1:N} = ${2:64})",
+}
+
+
+def _written_type(place: Place, symbol: Symbol) -> str:
+    match symbol.node:
+        case tree.Param(type=written):
+            return place.item.text[written.start : written.end]
+        case tree.Let(type=written) | tree.Var(type=written) if written is not None:
+            return place.item.text[written.start : written.end]
+        case tree.For() | tree.SearchArg():
+            return "index"
+        case _:
+            return "index" if symbol.kind == "dimension" else ""
+
+
+def _rule_words(document: Document, place: Place) -> list[Completion] | None:
+    """Inside the brackets of `// phobos: ignore[`: codes and names of rules."""
+    import re
+
+    from phobos.check import registry
+
+    offset = place.start + place.inside
+    row = document.lines.line_of(offset)
+    before = document.text[document.lines.starts[row] : offset]
+    found = re.search(r"//\s*phobos:\s*ignore(?:-file)?\s*\[[^\]]*?([A-Za-z][\w-]*)?$", before)
+    if found is None:
+        return None
+    prefix = found[1] or ""
+    range = Range(offset - len(prefix), offset)
+    return [
+        Completion(code, "rule", range, name, registry.manual(code).summary, code, None, 0)
+        for code, name in registry.names().items()
+    ]

@@ -1,0 +1,355 @@
+"""Facts of a kernel as sentences: masks, phases, the grid, attributes, and what the host must guarantee.
+
+Nothing is worked out here: every sentence words a fact that `phobos.semantics` computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from phobos.ide.describe import AXES, poly_text, row_of
+from phobos.ide.document import Document, Place
+from phobos.language.attributes import DEFAULT_THREADS, WARP
+from phobos.language.search import points
+from phobos.semantics import ir
+from phobos.semantics.footprints import Footprint, footprints_of
+from phobos.semantics.grid import GridUse, grid_of
+from phobos.semantics.masks import Mask, masks_of
+from phobos.semantics.obligations import Obligation, obligations_of
+from phobos.semantics.phases import Phase, phases_of
+from phobos.semantics.program import Program
+from phobos.semantics.values import values_of
+from phobos.syntax import tree
+
+MOST_OBLIGATIONS = 8
+
+
+# --- masks ----------------------------------------------------------------------------------------------
+
+
+def access_of(program: Program, subscript: tree.Subscript) -> ir.Access | None:
+    """The access that a subscript became."""
+    match program.node_types.get(subscript):
+        case ir.Access() as access:
+            return access
+        case ir.Load(access=access) | ir.Store(access=access) | ir.DefineView(access=access):
+            return access
+        case _:
+            pass
+    for access in masks_of(program):
+        span = access.span
+        if (span.start, span.end) == (subscript.start, subscript.end) and not access.calls:
+            return access
+    return None
+
+
+def mask_lines(document: Document, place: Place, program: Program, subscript: tree.Subscript) -> list[str]:
+    """One line an axis of a sliced access: masked or not, and why."""
+    access = access_of(program, subscript)
+    if access is None or access.is_point:
+        return []
+    masks = masks_of(program).get(access, ())
+    lines = []
+    for axis, mask in enumerate(masks):
+        if mask is not None:
+            lines.append(f"- axis {axis}: {mask_text(document, place, mask)}")
+    return ["Masks:", *lines] if lines else []
+
+
+def mask_text(document: Document, place: Place, mask: Mask) -> str:
+    if mask.outside:
+        return f"wholly outside: {mask.reason}"
+    if not mask.needed:
+        promised = ", ".join(sorted({f"`@aligned({p.dim} = {p.tile})`" for p in mask.promises}))
+        return f"no mask: {mask.reason}" + (f" (thanks to {promised})" if promised else "")
+    text = f"masked: {mask.reason}"
+    if mask.peeled is not None:
+        row = row_of(document, place, mask.peeled.span.owner, mask.peeled.span.start)
+        text += f"; only in the last round of the loop on line {row}" if row is not None else "; in the last round only"
+    return text
+
+
+# --- phases ---------------------------------------------------------------------------------------------
+
+
+def barrier_sections(document: Document, place: Place, program: Program, call: tree.Call) -> list[str]:
+    """What other blocks may have written before a barrier, and what is read after it."""
+    barriers = [b for b in barriers_of(program.body) if b.span.start <= call.start < b.span.end and not b.calls]
+    made = program.node_types.get(call)
+    if isinstance(made, ir.Barrier):
+        barriers = [made]
+    if not barriers:
+        return []
+    barrier = barriers[0]
+    phases = phases_of(program)
+    ending = [phase for phase in phases.phases if barrier in phase.ends]
+    beginning = [phase for phase in phases.phases if phase.begins is barrier]
+    lines = []
+    for word, group in (("Ends", ending), ("Begins", beginning)):
+        if group:
+            numbers = ", ".join(str(phase.index + 1) for phase in group)
+            lines.append(f"{word} phase {numbers} of {len(phases.phases)}.")
+    wrote = _touched(document, place, program, ending, ("store", "atomic"))
+    reads = _touched(document, place, program, beginning, ("load", "atomic"))
+    lines.append("Written before it: " + (", ".join(wrote.values()) or "nothing") + ".")
+    lines.append("Read after it: " + (", ".join(reads.values()) or "nothing") + ".")
+    both = sorted(set(wrote) & set(reads))
+    if both:
+        lines.append("So it orders " + ", ".join(f"`{name}`" for name in both) + " between blocks.")
+    return ["\n".join(f"- {line}" for line in lines)]
+
+
+def _touched(
+    document: Document, place: Place, program: Program, phases: list[Phase], kinds: tuple[str, ...]
+) -> dict[str, str]:
+    """By tensor, its name with the lines where it is touched in some of these phases."""
+    inside = {statement for phase in phases for statement in phase.statements}
+    rows: dict[str, set[int]] = {}
+    for footprint in footprints_of(program):
+        base = footprint.access.base
+        if footprint.kind in kinds and isinstance(base, ir.Tensor) and footprint.statement in inside:
+            row = row_of(document, place, footprint.access.span.owner, footprint.access.span.start)
+            rows.setdefault(base.name, set()).update(() if row is None else (row,))
+    return {
+        name: f"`{name}`" + (f" (line {', '.join(map(str, sorted(lines)))})" if lines else "")
+        for name, lines in sorted(rows.items())
+    }
+
+
+def barriers_of(block: ir.Block) -> Iterator[ir.Barrier]:
+    """Every barrier of a block, inlined functions included, in no promised order."""
+    stack = [block]
+    while stack:
+        for statement in stack.pop().statements:
+            match statement:
+                case ir.Barrier():
+                    yield statement
+                case ir.For(body=body) | ir.Inline(body=body):
+                    stack.append(body)
+                case ir.While(prelude=prelude, body=body):
+                    stack += [prelude, body]
+                case ir.If(then=then, otherwise=otherwise):
+                    stack += [then, otherwise]
+                case _:
+                    pass
+
+
+# --- the grid -------------------------------------------------------------------------------------------
+
+
+def grid_lines(document: Document, place: Place, program: Program) -> list[str]:
+    """How many blocks a launch has, in words."""
+    if program.owner is not None:
+        return []
+    grid = grid_of(program)
+    threads = program.launch.threads
+    if not grid.persistent:
+        axes = [axis_text(program, axis) for axis in range(3)]
+        while len(axes) > 1 and axes[-1] == "1":
+            axes.pop()
+        lines = [f"Grid: {' x '.join(axes)} blocks of {threads} threads."]
+        lines += [
+            f"The caller must pass the grid of axis {AXES[i]}: {axis.reason}"
+            for i, axis in enumerate(grid.axes)
+            if axis.read and not axis.uses
+        ]
+        return lines
+    lines = [f"Grid: persistent, as many blocks of {threads} threads as the card holds at once, on one axis."]
+    if grid.rounds and grid.useful_known:
+        work = ", ".join(sorted({_count(use) for use in grid.rounds}))
+        lines.append(f"No more than have work: {work}.")
+    for constant in grid.constants:
+        if constant.stride_form:
+            lines.append(f"`{constant.constant.name}` is bound to the number of blocks by the launcher.")
+        else:
+            lines.append(f"The grid is exactly `{constant.constant.name}` = {constant.constant.value} blocks.")
+    for cap in grid.caps:
+        lines.append(f"At most {poly_text(cap.extent)} blocks: each owns one cell of `{cap.tensor.name}`.")
+    return lines
+
+
+def axis_text(program: Program, axis: int) -> str:
+    """`ceil(N / 64)`, `1`, or `?` where the caller must say."""
+    found = grid_of(program).axes[axis]
+    if not found.read:
+        return "1"
+    return _count(found.uses[0]) if found.uses else "?"
+
+
+def _count(use: GridUse) -> str:
+    if use.divisor.constant == 1:
+        return poly_text(use.extent)
+    divisor = poly_text(use.divisor)
+    extent = poly_text(use.extent)
+    return f"ceil({_operand(extent)} / {_operand(divisor)})"
+
+
+def _operand(text: str) -> str:
+    return text if text.isidentifier() or text.isdigit() else f"({text})"
+
+
+def axis_lines(document: Document, place: Place, program: Program, axis: int) -> list[str]:
+    if program.owner is not None:
+        return []
+    grid = grid_of(program)
+    if grid.persistent:
+        if axis:
+            return ["This kernel is persistent: its grid has one dimension, so the index here is 0 and the extent 1."]
+        return grid_lines(document, place, program)
+    text = axis_text(program, axis)
+    if text == "?":
+        return [f"The caller must pass this axis of the grid: {grid.axes[axis].reason}"]
+    rows = sorted(
+        {row for use in grid.axes[axis].uses if (row := row_of(document, place, use.span.owner, use.span.start))}
+    )
+    said = f" (said on line {', '.join(map(str, rows))})" if rows else ""
+    return [f"This axis has {text} blocks{said}."]
+
+
+# --- names ----------------------------------------------------------------------------------------------
+
+
+def constant_lines(program: Program, constant: ir.Constant) -> list[str]:
+    shown = ", ".join(str(choice) for choice in constant.choices[:12])
+    more = f", … ({len(constant.choices)} in all)" if len(constant.choices) > 12 else ""
+    lines = [f"Constant of `@{constant.attribute}`: one of {shown}{more}; {constant.value} unless chosen otherwise."]
+    if program.owner is None:
+        for bound in grid_of(program).constants:
+            if bound.constant is constant:
+                how = "the launcher binds it to" if bound.stride_form else "it is"
+                lines.append(f"A grid constant: {how} the number of blocks.")
+    return lines
+
+
+def dimension_line(document: Document, place: Place, program: Program, dim: ir.Dim) -> str:
+    text = f"Extent: axis {dim.axis} of `{dim.tensor}`, bound at launch."
+    for promise in program.promises:
+        if promise.dim == dim.name:
+            text += f" Promised by `@aligned` to be a whole multiple of {promise.tile}."
+    return text
+
+
+def loop_line(document: Document, place: Place, program: Program, variable: ir.Variable) -> str:
+    for loop in loops_of(program.body):
+        if loop.variable is variable:
+            fact = values_of(program).loop(loop)
+            if fact.lo is None or fact.hi is None:
+                return ""
+            step = f", step {poly_text(fact.step)}" if fact.step is not None and fact.step.constant != 1 else ""
+            text = f"From `{poly_text(fact.lo)}` below `{poly_text(fact.hi)}`{step}."
+            return "" if "…" in text else text
+    return ""
+
+
+def loops_of(block: ir.Block) -> Iterator[ir.For]:
+    stack = [block]
+    while stack:
+        for statement in stack.pop().statements:
+            match statement:
+                case ir.For(body=body):
+                    yield statement
+                    stack.append(body)
+                case ir.Inline(body=body):
+                    stack.append(body)
+                case ir.While(prelude=prelude, body=body):
+                    stack += [prelude, body]
+                case ir.If(then=then, otherwise=otherwise):
+                    stack += [then, otherwise]
+                case _:
+                    pass
+
+
+# --- what the host must guarantee -------------------------------------------------------------------------
+
+
+def host_section(program: Program, about: ir.Tensor | ir.Dim | ir.ScalarParam | None = None) -> str:
+    """The obligations that are left to the launch: of the whole kernel, or those that concern one parameter."""
+    if program.owner is not None:
+        return ""
+    left = [o for o in obligations_of(program) if o.state == "launch" and (about is None or _concerns(o, about))]
+    reasons = list(dict.fromkeys(o.reason for o in left))
+    if not reasons:
+        return ""
+    lines = [f"- {reason}" for reason in reasons[:MOST_OBLIGATIONS]]
+    if len(reasons) > MOST_OBLIGATIONS:
+        lines.append(f"- … and {len(reasons) - MOST_OBLIGATIONS} more: `phobos emit --format contract` lists them")
+    return "\n".join(["**The host must guarantee:**", *lines])
+
+
+def _concerns(obligation: Obligation, about: ir.Tensor | ir.Dim | ir.ScalarParam) -> bool:
+    subject = obligation.subject
+    parts = subject if isinstance(subject, tuple) else (subject,)
+    for part in parts:
+        if part is about:
+            return True
+        if isinstance(about, ir.Dim) and getattr(part, "dim", None) in (about, about.name):
+            return True
+        if isinstance(about, ir.Tensor) and (
+            getattr(part, "tensor", None) is about or getattr(part, "base", None) is about
+        ):
+            return True
+    return False
+
+
+# --- attributes -----------------------------------------------------------------------------------------
+
+
+def attribute_lines(document: Document, place: Place, program: Program, attribute: tree.Attribute) -> list[str]:
+    """What an attribute does to this kernel."""
+    match attribute.name.text:
+        case "persistent":
+            lines = grid_lines(document, place, program)
+            rows = sorted(
+                {row for b in barriers_of(program.body) if (row := row_of(document, place, b.span.owner, b.span.start))}
+            )
+            if rows:
+                lines.append(f"Its blocks wait for each other on line {', '.join(map(str, rows))}.")
+            else:
+                lines.append("No `grid_barrier` in this kernel.")
+            return lines
+        case "launch":
+            launch = program.launch
+            lines = [f"{launch.threads} threads a block, {launch.threads // WARP} warps."]
+            if launch.threads == DEFAULT_THREADS:
+                lines.append("That is also what a kernel without `@launch` has.")
+            if launch.max_registers is not None:
+                lines.append(f"At most {launch.max_registers} registers a thread.")
+            return lines
+        case "autotune" | "cluster":
+            names = [a.name.text for a in attribute.arguments if isinstance(a, tree.SearchArg)]
+            constants = [program.constants[name] for name in names if name in program.constants]
+            lines = [
+                f"`{c.name}` is {c.value} unless chosen otherwise, of {', '.join(map(str, c.choices[:10]))}"
+                + ("…" if len(c.choices) > 10 else "")
+                + "."
+                for c in constants
+            ]
+            space = points({c.name: c.choices for c in program.constants.values()})
+            lines.append(f"The whole space of this kernel has {space} point{'s' * (space != 1)}.")
+            return lines
+        case "aligned":
+            return [_promise_line(program, dim) for dim in sorted({p.dim for p in program.promises})]
+        case "dynshared" | "tensorcore" | "pipeline":
+            return decision_lines(program, attribute.name.text)
+        case _:
+            return []
+
+
+def _promise_line(program: Program, dim: str) -> str:
+    tile = next(p.tile for p in program.promises if p.dim == dim)
+    unmasked = sum(
+        any(mask is not None and not mask.needed and any(p.dim == dim for p in mask.promises) for mask in masks)
+        for masks in masks_of(program).values()
+    )
+    kept = "no mask goes thanks to it"
+    if unmasked:
+        kept = f"{unmasked} access{'es need' if unmasked > 1 else ' needs'} no mask thanks to it"
+    return f"`{dim}` is a whole multiple of {tile}: {kept}."
+
+
+def decision_lines(program: Program, attribute: str) -> list[str]:
+    """What the lowering decided because of an attribute, from the same decision that the emitter reads."""
+    return []
+
+
+__all__ = ["Footprint", "access_of", "attribute_lines", "axis_lines", "barrier_sections", "grid_lines", "host_section"]

@@ -1,0 +1,58 @@
+"""Other commands of this project, run for the editor in a child process: `phobos emit`, `phobos run`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+import tempfile
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from phobos.lsp.session import Opened
+from phobos.lsp.workers import JobFailed
+from phobos.value import value
+
+
+@value
+class Ended:
+    """A child's exit code and what it printed."""
+
+    code: int
+    output: str
+    errors: str
+
+
+@contextlib.contextmanager
+def file_of(document: Opened) -> Iterator[str]:
+    """A path that holds the document's newest text: its own file, or a copy while it has unsaved edits."""
+    path = document.path
+    if path is not None:
+        with contextlib.suppress(OSError):
+            if Path(path).read_bytes().decode("utf-8-sig", "replace") == document.text:
+                yield path
+                return
+    if "=@" in document.text:
+        raise JobFailed("its `// run:` header names files beside it; save the file first")
+    with tempfile.TemporaryDirectory(prefix="phobos-") as folder:
+        name = os.path.basename(path) if path is not None else "untitled.ph"
+        copy = Path(folder, name if name.endswith(".ph") else f"{name}.ph")
+        copy.write_text(document.text, encoding="utf-8", errors="surrogatepass", newline="")
+        yield str(copy)
+
+
+async def phobos(arguments: Sequence[str]) -> Ended:
+    """Run `phobos <arguments>`. Cancelling ends it."""
+    environment = {**os.environ, "NO_COLOR": "1"}
+    child = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "phobos", *arguments, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, env=environment
+    )
+    try:
+        out, err = await child.communicate()
+    except BaseException:
+        if child.returncode is None:
+            child.kill()
+        raise
+    return Ended(child.returncode or 0, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
