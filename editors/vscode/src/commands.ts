@@ -1,14 +1,11 @@
 /** What the user can ask for beyond editing: run a kernel, replay a finding, read the generated code, choose cards. */
-import { execFile } from "node:child_process";
 import * as path from "node:path";
 import * as vscode from "vscode";
 import { missingModule } from "./python";
 import type { Server } from "./server";
 import { execution } from "./tasks";
-import { commandLine, environment, type Tool } from "./tool";
+import type { Tool } from "./tool";
 
-const CARDS = ["t4", "a100", "a10", "l4", "l40s", "rtx3090", "rtx4090", "rtx5090", "h100-sxm", "h100-pcie", "h200", "b200"];
-const GENERATED = "phobos-generated";
 
 /** A kernel of a saved file. */
 interface Kernel {
@@ -17,16 +14,17 @@ interface Kernel {
 }
 
 export function registerCommands(context: vscode.ExtensionContext, server: Server): void {
-  const pages = new GeneratedPages();
-  const show = (format: string) => (uri?: string, kernel?: string) => showGenerated(context, server, pages, format, uri, kernel);
+  const shower = (command: string) => (uri?: unknown, kernel?: unknown) => show(server, command, text(uri), text(kernel));
   const commands: Record<string, (...parameters: never[]) => unknown> = {
     "phobos.restart": () => server.restart(),
-    "phobos.chooseCards": chooseCards,
+    "phobos.chooseCards": () => chooseCards(context),
     "phobos.runKernel": (uri?: unknown, kernel?: unknown) => runKernel(context, server, text(uri), text(kernel)),
-    "phobos.prove": (uri?: unknown) => prove(context, server, text(uri)),
-    "phobos.showCuda": show("cuda"),
-    "phobos.showPtx": show("ptx"),
-    "phobos.showFacts": show("facts"),
+    "phobos.showItHappen": (uri?: unknown, kernel?: unknown, code?: unknown) =>
+      showItHappen(context, server, text(uri), text(kernel), text(code)),
+    "phobos.showCuda": shower("phobos.showCuda"),
+    "phobos.showPtx": shower("phobos.showPtx"),
+    "phobos.showFacts": shower("phobos.showFacts"),
+    "phobos.explainRule": (code?: unknown) => explainRule(server, text(code)),
     "phobos.showOutput": () => server.output.show(),
     "phobos.openExample": openExample,
     "phobos.menu": () => menu(server),
@@ -34,7 +32,6 @@ export function registerCommands(context: vscode.ExtensionContext, server: Serve
   for (const [name, action] of Object.entries(commands)) {
     context.subscriptions.push(vscode.commands.registerCommand(name, action));
   }
-  context.subscriptions.push(vscode.workspace.registerTextDocumentContentProvider(GENERATED, pages));
 }
 
 function text(argument: unknown): string | undefined {
@@ -44,103 +41,62 @@ function text(argument: unknown): string | undefined {
 async function runKernel(context: vscode.ExtensionContext, server: Server, uri?: string, name?: string): Promise<void> {
   const tool = await ready(server, "Running a kernel");
   const kernel = tool && (await kernelAt(uri, name));
-  if (!tool || !kernel) {
-    return;
+  if (tool && kernel) {
+    await inTerminal(context, tool, kernel.file, `run ${kernel.name}`, ["run", kernel.file.fsPath, "--kernel", kernel.name]);
   }
-  const missing = await missingModule(tool.python.path, ["numpy", "ml_dtypes"]);
-  if (missing !== undefined) {
-    await sayMissing(tool, missing);
-    return;
-  }
-  const task = new vscode.Task(
-    { type: "phobos", command: "run", kernel: kernel.name },
-    vscode.workspace.getWorkspaceFolder(kernel.file) ?? vscode.TaskScope.Global,
-    `run ${kernel.name}`,
-    "phobos",
-    execution(context, tool, "run", kernel.file.fsPath, "--kernel", kernel.name),
-  );
-  task.presentationOptions = { reveal: vscode.TaskRevealKind.Always, panel: vscode.TaskPanelKind.Dedicated, clear: true };
-  await vscode.tasks.executeTask(task);
 }
 
-async function prove(context: vscode.ExtensionContext, server: Server, uri?: string): Promise<void> {
+async function showItHappen(
+  context: vscode.ExtensionContext, server: Server, uri?: string, name?: string, code?: string,
+): Promise<void> {
   const tool = await ready(server, "Replaying a finding");
   const file = tool && (await savedFile(uri));
-  if (!tool || !file) {
-    return;
+  if (tool && file) {
+    const narrower = [...(name === undefined ? [] : ["--kernel", name]), ...(code === undefined ? [] : ["--select", code])];
+    const parameters = ["check", file.fsPath, "--prove", "--output-format", "full", ...narrower];
+    await inTerminal(context, tool, file, `show ${name ?? path.basename(file.fsPath)}`, parameters);
   }
+}
+
+async function inTerminal(
+  context: vscode.ExtensionContext, tool: Tool, file: vscode.Uri, title: string, parameters: string[],
+): Promise<void> {
   const missing = await missingModule(tool.python.path, ["numpy", "ml_dtypes"]);
   if (missing !== undefined) {
     await sayMissing(tool, missing);
     return;
   }
-  const task = new vscode.Task(
-    { type: "phobos", command: "prove" },
-    vscode.workspace.getWorkspaceFolder(file) ?? vscode.TaskScope.Global,
-    `prove ${path.basename(file.fsPath)}`,
-    "phobos",
-    execution(context, tool, "check", "--prove", "--output-format", "full", file.fsPath),
-  );
+  const scope = vscode.workspace.getWorkspaceFolder(file) ?? vscode.TaskScope.Global;
+  const task = new vscode.Task({ type: "phobos", command: title }, scope, title, "phobos", execution(context, tool, ...parameters));
   task.presentationOptions = { reveal: vscode.TaskRevealKind.Always, panel: vscode.TaskPanelKind.Dedicated, clear: true };
   await vscode.tasks.executeTask(task);
 }
 
-async function showGenerated(
-  context: vscode.ExtensionContext, server: Server, pages: GeneratedPages, format: string, uri?: string, name?: string,
-): Promise<void> {
-  const tool = await ready(server, "Showing generated code", format !== "ptx");
-  const kernel = tool && (await kernelAt(uri, name));
-  if (!tool || !kernel) {
+/** The server compiles and opens the page, from the text as it stands in the editor. */
+async function show(server: Server, command: string, uri?: string, name?: string): Promise<void> {
+  if (!(await ready(server, "Compiling a kernel", command === "phobos.showFacts"))) {
     return;
   }
-  const answer = await phobos(context, tool, "emit", kernel.file.fsPath, "--kernel", kernel.name, "--format", format);
-  if (answer.failed) {
-    void vscode.window.showErrorMessage(answer.errors.trim() || `phobos emit gave no ${format}.`);
-    return;
-  }
-  const page = pages.put(kernel, format, answer.output);
-  const document = await vscode.workspace.openTextDocument(page);
-  const known = await vscode.languages.getLanguages();
-  const language = { cuda: known.includes("cuda-cpp") ? "cuda-cpp" : "cpp", facts: "json" }[format];
-  await vscode.window.showTextDocument(language ? await vscode.languages.setTextDocumentLanguage(document, language) : document, {
-    viewColumn: vscode.ViewColumn.Beside,
-    preview: true,
-    preserveFocus: true,
-  });
-}
-
-/** Pages of generated text, kept until the same kernel is asked for again. */
-class GeneratedPages implements vscode.TextDocumentContentProvider {
-  private readonly texts = new Map<string, string>();
-  private readonly changed = new vscode.EventEmitter<vscode.Uri>();
-  readonly onDidChange = this.changed.event;
-
-  put(kernel: Kernel, format: string, content: string): vscode.Uri {
-    const ending = { cuda: "cu", ptx: "ptx", facts: "json" }[format] ?? "txt";
-    const uri = vscode.Uri.from({ scheme: GENERATED, path: `${kernel.file.path}/${kernel.name}.${ending}` });
-    this.texts.set(uri.toString(), content);
-    this.changed.fire(uri);
-    return uri;
-  }
-
-  provideTextDocumentContent(uri: vscode.Uri): string {
-    return this.texts.get(uri.toString()) ?? "";
+  const kernel = await kernelAt(uri, name);
+  if (kernel !== undefined) {
+    await ask(server, command, kernel.file.toString(), kernel.name);
   }
 }
 
-interface Answer {
-  readonly failed: boolean;
-  readonly output: string;
-  readonly errors: string;
+async function explainRule(server: Server, code?: string): Promise<void> {
+  const rule = code ?? (await vscode.window.showInputBox({ prompt: "A rule's code or name", placeHolder: "PH203" }));
+  if (rule) {
+    await ask(server, "phobos.explainRule", rule);
+  }
 }
 
-function phobos(context: vscode.ExtensionContext, tool: Tool, ...parameters: string[]): Promise<Answer> {
-  const env = { ...process.env, ...environment(context, tool), NO_COLOR: "1" };
-  return new Promise((resolve) => {
-    execFile(tool.python.path, commandLine(...parameters), { env, maxBuffer: 1 << 26, timeout: 120_000 }, (error, output, errors) =>
-      resolve({ failed: error !== null, output, errors: errors || output }),
-    );
-  });
+/** A command of the server; what it answers with an error is for the user to read. */
+async function ask(server: Server, command: string, ...parameters: unknown[]): Promise<void> {
+  try {
+    await server.execute(command, ...parameters);
+  } catch (error) {
+    void vscode.window.showErrorMessage(error instanceof Error ? error.message : String(error));
+  }
 }
 
 /** The tool, if it runs and this folder may run things; otherwise the user has been told. */
@@ -207,11 +163,12 @@ async function sayMissing(tool: Tool, module: string): Promise<void> {
   }
 }
 
-async function chooseCards(): Promise<void> {
+async function chooseCards(context: vscode.ExtensionContext): Promise<void> {
+  const known: string[] = context.extension.packageJSON.contributes.configuration.properties["phobos.cards"].items.enum;
   const configuration = vscode.workspace.getConfiguration("phobos");
   const chosen = new Set(configuration.get<string[]>("cards", []));
   const picked = await vscode.window.showQuickPick(
-    CARDS.map((label) => ({ label, picked: chosen.has(label) })),
+    known.map((label) => ({ label, picked: chosen.has(label) })),
     { canPickMany: true, placeHolder: "Cards that lenses speak of" },
   );
   if (picked !== undefined) {

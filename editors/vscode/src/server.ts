@@ -8,6 +8,16 @@ export type Condition =
   | { readonly kind: "running"; readonly tool: Tool }
   | { readonly kind: "failed"; readonly reason: string };
 
+/** The editor's commands are registered by the extension, which shows results in the editor's own ways. */
+class Client extends LanguageClient {
+  override registerFeature(feature: Parameters<LanguageClient["registerFeature"]>[0]): void {
+    if ("registrationType" in feature && feature.registrationType?.method === "workspace/executeCommand") {
+      return;
+    }
+    super.registerFeature(feature);
+  }
+}
+
 const CRASHES = 4; // in three minutes; then the user is asked instead
 
 export class Server implements vscode.Disposable {
@@ -84,7 +94,7 @@ export class Server implements vscode.Disposable {
       args: commandLine("lsp", "--stdio", ...(log === "" ? [] : ["--log-file", log])),
       options: { env: { ...process.env, ...environment(this.context, tool) } },
     };
-    const client = new LanguageClient("phobos", "Phobos", { run, debug: run }, this.options());
+    const client = new Client("phobos", "Phobos", { run, debug: run }, this.options());
     client.onDidChangeState(({ newState }) => {
       if (client === this.client && newState === State.Stopped && this.condition.kind === "running") {
         this.set({ kind: "stopped" });
@@ -128,6 +138,7 @@ export class Server implements vscode.Disposable {
       initializationOptions: settings(),
       synchronize: { configurationSection: "phobos" },
       middleware: {
+        window: { showDocument: ({ uri }) => showBeside(vscode.Uri.parse(uri)) },
         workspace: {
           configuration: async (parameters, token, next) => {
             const answers = await next(parameters, token);
@@ -180,4 +191,25 @@ export function settings(): object {
 function trusted(section: unknown): object {
   const plain = JSON.parse(JSON.stringify(section ?? {})) as Record<string, unknown>;
   return vscode.workspace.isTrusted ? plain : { ...plain, nvrtc: { enable: false }, run: { enable: false }, proveOnSave: false };
+}
+
+/** What the server made (CUDA, facts, a rule's page), beside the code and without taking the cursor away. */
+async function showBeside(uri: vscode.Uri): Promise<{ success: boolean }> {
+  const endings: Record<string, string> = { ".cu": "cuda-cpp", ".ptx": "plaintext" };
+  try {
+    if (uri.path.endsWith(".md")) {
+      await vscode.commands.executeCommand("markdown.showPreviewToSide", uri);
+      return { success: true };
+    }
+    const document = await vscode.workspace.openTextDocument(uri);
+    const wanted = endings[uri.path.slice(uri.path.lastIndexOf("."))];
+    const language = wanted && (await vscode.languages.getLanguages()).includes(wanted) ? wanted : undefined;
+    await vscode.window.showTextDocument(
+      language ? await vscode.languages.setTextDocumentLanguage(document, language) : document,
+      { viewColumn: vscode.ViewColumn.Beside, preview: true, preserveFocus: true },
+    );
+    return { success: true };
+  } catch {
+    return { success: false };
+  }
 }

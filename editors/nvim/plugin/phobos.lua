@@ -1,0 +1,5 @@
+if vim.g.loaded_phobos then
+  return
+end
+vim.g.loaded_phobos = true
+require('phobos').start()
