@@ -69,6 +69,7 @@ class _ItemParser:
         self.list = tokens.list
         self.problems: list[SyntaxProblem] = []
         self.at = 0
+        self.is_too_deep = False
         self.nested = 0  # blocks open, `else if` counted
 
     # --- items --------------------------------------------------------------------------------------------------
@@ -209,7 +210,8 @@ class _ItemParser:
             elif kind in _HEADERS:
                 self._open_header(frames)
             elif kind == "{":
-                self.problems.append(mistakes.bare_block(self.tokens, self.at))
+                if frames[-1].keyword != "{":
+                    self.problems.append(mistakes.bare_block(self.tokens, self.at))
                 self._open(frames, "{", None)
             elif kind == "E":
                 self._stray_else(frames)
@@ -249,18 +251,25 @@ class _ItemParser:
     def _open(self, frames: list[_Frame], keyword: str, header: Any) -> None:
         opening = self.at
         if self.nested >= DEPTH:
-            self.problems.append(mistakes.too_deep(self.list[opening], DEPTH))
+            self._too_deep(self.list[opening])
             self._skip_block()
             return
         self.nested += 1
         frames.append(_Frame(keyword, header, opening, self._indent(opening)))
         self.at += 1
 
+    def _too_deep(self, token: Token) -> None:
+        """Say so once: what goes too deep once goes too deep all the way in."""
+        if not self.is_too_deep:
+            self.problems.append(mistakes.too_deep(token, DEPTH))
+        self.is_too_deep = True
+
     def _skip_block(self) -> None:
+        """Past the block here, and past the `else` that may follow it."""
         depth = 0
         for index in range(self.at, len(self.kinds)):
             depth += (self.kinds[index] == "{") - (self.kinds[index] == "}")
-            if depth == 0:
+            if depth == 0 and not self.kinds.startswith(("}E{", "}EI"), index):
                 self.at = index + 1
                 return
         self.at = len(self.kinds)
@@ -323,7 +332,7 @@ class _ItemParser:
                 self.at += 1
                 return True
             if opened:
-                self.problems.append(mistakes.too_deep(self.list[self.at], DEPTH))
+                self._too_deep(self.list[self.at])
                 self._skip_block()
             return self._end_if(frames, frame, end)
         if kinds.startswith(";{", following):
@@ -372,9 +381,7 @@ class _ItemParser:
         start = self.at
         kinds = self.kinds
         said = len(self.problems)
-        match = _SIMPLE_END.match(kinds, start + 1)
-        assert match is not None
-        end = match.end()
+        end = self._simple_end(start)
         joined = self._joined(_HEADERS[keyword], start, end)
         if joined is not None:
             end, header = joined
@@ -412,9 +419,7 @@ class _ItemParser:
         """One statement without a block, from the current token."""
         start = self.at
         kinds = self.kinds
-        match = _SIMPLE_END.match(kinds, start + 1)
-        assert match is not None
-        end = match.end()
+        end = self._simple_end(start)
         shape = shape_of("simple", kinds[start:end])
         clean = shape.failure is None and not shape.chained and not shape.targets
         if clean and shape.depth + self.nested <= DEPTH and not self._continued(end):
@@ -431,7 +436,7 @@ class _ItemParser:
             return
         if shape.failure is not None:
             if end < len(kinds) and kinds[end] not in ";{}" and not self.tokens.first_of_line(end):
-                end = self._past_keyword(start, end)
+                end = self._simple_end(end)  # a keyword stands where something else should
                 shape = shape_of("simple", kinds[start:end])
             assert shape.failure is not None
             earlier = self._line_that_stands_alone(start, end, start + shape.failure.at)
@@ -442,9 +447,9 @@ class _ItemParser:
             statements.append(node)
         self.at = end
 
-    def _past_keyword(self, start: int, end: int) -> int:
-        """The end of an unfinished statement that has a keyword where something else should stand."""
-        match = _SIMPLE_END.match(self.kinds, end + 1)
+    def _simple_end(self, start: int) -> int:
+        """Where the piece that begins at token `start` can reach at most."""
+        match = _SIMPLE_END.match(self.kinds, start + 1)
         assert match is not None
         return match.end()
 
@@ -459,36 +464,58 @@ class _ItemParser:
         shape = shape_of(rule, together)
         if shape.failure is not None and shape.failure.at < len(together):
             return None
-        breaks: list[int] = []
-        best: tuple[int, Shape, list[int]] | None = None
         complete = shape.failure is None
-        while len(breaks) < _JOINED_LINES and end < len(kinds) and self._is_newline(end):
-            if shape.failure is None and not self._continued(end):
-                break
-            following = end + 1
-            if following >= len(kinds) or kinds[following] in "{}LVIERWBCTKF@":
-                break
-            breaks.append(end)
-            match = _SIMPLE_END.match(kinds, following)
-            assert match is not None
-            end = match.end()
-            together += kinds[following:end]
-            shape = shape_of(rule, together)
-            if shape.failure is None:
-                best = end, shape, breaks.copy()
-                continue
-            if complete and len(breaks) == 1 and kinds[following] in _INFIX:
-                best = end, shape, breaks.copy()  # the operand after the operator is still to come
-            if shape.failure.at < len(together):
-                break
+        if complete and not self._continued(end):
+            return None
+        best = self._with_continuing_lines(rule, start, end) or self._with_lines(rule, start, end)
+        if best is None and complete and kinds[end + 1] in _INFIX:
+            following = self._simple_end(end + 1)  # the operand after the operator is still to come
+            best = following, shape_of(rule, together + kinds[end + 1 : following]), [end]
         if best is None:
             return None
         end, shape, breaks = best
-        tokens = [t for i, t in enumerate(self.list[start:end], start) if i not in breaks]
+        skipped = set(breaks)
+        tokens = [t for i, t in enumerate(self.list[start:end], start) if i not in skipped]
+        together = "".join(k for i, k in enumerate(kinds[start:end], start) if i not in skipped)
         self.problems.append(mistakes.newline_ends(self.tokens, breaks))
+        said = len(self.problems)
+        node = self._node(shape, rule, tokens, together, None)
         if shape.failure is not None:
-            return end, make(shape, tokens, tokens[-1][1], [])
-        return end, self._node(shape, rule, tokens, together[: len(tokens)], None)
+            del self.problems[said:]
+        return end, node
+
+    def _with_continuing_lines(self, rule: str, start: int, end: int) -> tuple[int, Shape, list[int]] | None:
+        """The piece with all the lines after it that begin with something that begins no statement, if that parses."""
+        breaks: list[int] = []
+        parts = [self.kinds[start:end]]
+        while self._continued(end):
+            breaks.append(end)
+            following = self._simple_end(end + 1)
+            parts.append(self.kinds[end + 1 : following])
+            end = following
+        if not breaks:
+            return None
+        shape = shape_of(rule, "".join(parts))
+        return (end, shape, breaks) if shape.failure is None else None
+
+    def _with_lines(self, rule: str, start: int, end: int) -> tuple[int, Shape, list[int]] | None:
+        """The piece with as few of the lines after it as make it parse."""
+        kinds = self.kinds
+        together = kinds[start:end]
+        breaks: list[int] = []
+        while len(breaks) < _JOINED_LINES and end + 1 < len(kinds) and self._is_newline(end):
+            if kinds[end + 1] in "{}LVIERWBCTKF@":
+                break
+            breaks.append(end)
+            following = self._simple_end(end + 1)
+            together += kinds[end + 1 : following]
+            end = following
+            shape = shape_of(rule, together)
+            if shape.failure is None:
+                return end, shape, breaks
+            if shape.failure.at < len(together):
+                break
+        return None
 
     def _line_that_stands_alone(self, start: int, end: int, failed: int) -> int | None:
         """Where the unfinished statement ends whose next line was read as its continuation.
@@ -530,7 +557,7 @@ class _ItemParser:
 
     def _node(self, shape: Shape, rule: str, tokens: list[Token], kinds: str, statements: list[Stmt] | None) -> Any:
         if shape.depth + self.nested > DEPTH:
-            self.problems.append(mistakes.too_deep(mistakes.deepest(tokens, kinds, DEPTH), DEPTH))
+            self._too_deep(mistakes.deepest(tokens, kinds, DEPTH))
             return self._stand_in(rule, tokens)
         failure = shape.failure
         if failure is not None:

@@ -111,7 +111,7 @@ def tokenize(text: str) -> Tokens:
     add = tokens.append
     last = ""
     position = 0
-    for blank, word in _SCAN.findall(text):
+    for blank, word in _SCAN.findall(text.rstrip()):
         start = position + len(blank)
         position = start + len(word)
         kind = table[word]
