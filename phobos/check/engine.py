@@ -12,9 +12,10 @@ from phobos.check import registry
 from phobos.check.configuration import DEFAULT, Configuration
 from phobos.check.rule import Context, FixedGrid
 from phobos.check.suppressions import MARK, Suppressions
-from phobos.diagnostic import Diagnostic
+from phobos.diagnostic import Diagnostic, Edit, Fix, Related, Span
 from phobos.semantics import module as modules
 from phobos.semantics.program import Problem, Program, Settings
+from phobos.syntax import tree
 from phobos.syntax.lines import LineIndex
 
 Check = Callable[[Context], Iterable[Diagnostic]]
@@ -42,11 +43,14 @@ def findings(path: str, text: str, configuration: Configuration = DEFAULT) -> li
     module = modules.analyse(path, text, settings_of(configuration))
     enabled = configuration.enabled(path)
     found: list[Diagnostic] = []
+    found += syntax_findings(path, module.file)
     for unit in module.units:
+        for problem in unit.problems:
+            found.append(worded(problem).map_spans(lambda span, unit=unit: module.absolute(unit, span)))  # type: ignore[misc]
         grid = fixed_grid(text, unit.program.name) if unit.program.owner is None else None
         for diagnostic in diagnostics_of(unit.program, configuration.target, grid):
             found.append(diagnostic.map_spans(lambda span, unit=unit: module.absolute(unit, span)))  # type: ignore[misc]
-    found = distinct(found)
+    found = first_to_speak(distinct(found))
     if MARK in text:
         suppressions = Suppressions(path, text, LineIndex(text), module.file)
         found = suppressions.keep(found)
@@ -60,7 +64,7 @@ def findings(path: str, text: str, configuration: Configuration = DEFAULT) -> li
 def diagnostics_of(
     program: Program, targets: tuple[str, ...] = (), grid: FixedGrid | None = None
 ) -> tuple[Diagnostic, ...]:
-    """What every rule says of one program, in spans of its item; kept with the program."""
+    """What the rules that read facts say of one program, in spans of its item; kept with the program."""
     key = ("check", targets, (grid.blocks, grid.source) if grid else None)
     facts: dict[object, object] = program._facts  # type: ignore[assignment]
     known = facts.get(key)
@@ -70,17 +74,41 @@ def diagnostics_of(
 
 
 def _run(context: Context) -> list[Diagnostic]:
-    program = context.program
-    found = [worded(problem) for problem in program.problems]
-    if program.owner is None and program.body is not None:
+    found: list[Diagnostic] = []
+    if context.program.owner is None and context.program.body is not None:
         for check in checks():
             found += check(context)
-    places = {(d.code, d.span.owner, d.span.start) for d in found}
-    return [
-        d
-        for d in found
-        if not any(d.code == weaker and (over, d.span.owner, d.span.start) in places for over, weaker in OVER)
-    ]
+    return found
+
+
+def first_to_speak(found: list[Diagnostic]) -> list[Diagnostic]:
+    """Without what another finding at the same place explains."""
+    places = {(d.code, d.span.start) for d in found}
+    return [d for d in found if not any(d.code == weaker and (over, d.span.start) in places for over, weaker in OVER)]
+
+
+def syntax_findings(path: str, file: tree.File) -> list[Diagnostic]:
+    """What did not parse."""
+    out: list[Diagnostic] = []
+    for offset, item in file.items:
+        for problem in item.problems:
+            out.append(_syntax_finding(path, offset, problem))
+    return out
+
+
+def _syntax_finding(path: str, offset: int, problem: tree.SyntaxProblem) -> Diagnostic:
+    def place(start: int, end: int) -> Span:
+        return Span(path, offset + start, offset + end)
+
+    fix = None
+    if problem.fix is not None:
+        message, edits = problem.fix
+        fix = Fix(message, "safe", tuple(Edit(place(start, end), content) for start, end, content in edits))
+    return Diagnostic(
+        problem.code, registry.names()[problem.code], "error", problem.message, place(problem.start, problem.end),
+        problem.label, tuple(Related(place(start, end), said) for start, end, said in problem.related), (),
+        problem.help, fix,
+    )  # fmt: skip
 
 
 def checks() -> list[Check]:

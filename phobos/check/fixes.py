@@ -92,13 +92,13 @@ def add_ignores(text: str, found: Iterable[Diagnostic]) -> str:
     for diagnostic in found:
         if diagnostic.code in ("PH001", "PH002", "PH003", "PH005", "PH901", "PH902", "PH903"):
             continue  # those are mended, not silenced
-        codes = by_row.setdefault(lines.position(diagnostic.span.start)[0], [])
+        codes = by_row.setdefault(lines.line_of(diagnostic.span.start), [])
         if diagnostic.code not in codes:
             codes.append(diagnostic.code)
     out = list(text)
     present = re.compile(r"//\s*phobos:\s*ignore\[([^\]]*)\]")
     for row in sorted(by_row, reverse=True):
-        line, start = lines.line_text(row), lines.offset(row, 0)
+        line, start = lines.line_text(row), lines.starts[row]
         listed = present.search(line)
         codes = by_row[row]
         if listed:
@@ -106,6 +106,11 @@ def add_ignores(text: str, found: Iterable[Diagnostic]) -> str:
             known = [word.strip() for word in listed.group(1).split(",") if word.strip()]
             out[at:at] = "".join((", " if known else "") + ", ".join(c for c in codes if c not in known))
         else:
-            at = start + len(line.rstrip())
-            out[at:at] = f"  // phobos: ignore[{', '.join(codes)}]"
+            comment = f"// phobos: ignore[{', '.join(codes)}]"
+            if "//" in line:  # a comment of its own must begin one
+                indent = line[: len(line) - len(line.lstrip())]
+                out[start:start] = f"{indent}{comment}\n"
+            else:
+                at = start + len(line.rstrip())
+                out[at:at] = f"  {comment}"
     return "".join(out)

@@ -1,13 +1,11 @@
 """Comments that silence a rule at one place, and what is wrong with those comments themselves (PH901-PH903).
 
 `// phobos: ignore[PH203] reason` stands at the end of a line or alone on the line above a statement;
-`// phobos: ignore-file[PH601]` at the top of the file. There are no string literals in the language, so `//`
-always begins a comment.
+`// phobos: ignore-file[PH601]` at the top of the file.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from phobos.check import registry
@@ -15,10 +13,10 @@ from phobos.check.rule import Rule
 from phobos.diagnostic import Diagnostic, Edit, Fix, Severity, Span
 from phobos.syntax import tree
 from phobos.syntax.lines import LineIndex
+from phobos.syntax.pragmas import Pragma, pragmas
 from phobos.value import value
 
 MARK = "phobos:"
-_COMMENT = re.compile(r"//\s*phobos:\s*(?P<kind>[\w-]+)\s*(?P<list>\[(?P<words>[^\]\r\n]*)(?P<close>\])?)?")
 _SEVERITY: dict[str, Severity] = {"PH901": "warning", "PH902": "warning", "PH903": "error"}
 
 
@@ -64,8 +62,8 @@ class Suppressions:
         return [diagnostic for diagnostic in diagnostics if not self._silences(diagnostic)]
 
     def _silences(self, diagnostic: Diagnostic) -> bool:
-        row = self.lines.position(diagnostic.span.start)[0]
-        last = self.lines.position(max(diagnostic.span.start, diagnostic.span.end - 1))[0]
+        row = self.lines.line_of(diagnostic.span.start)
+        last = self.lines.line_of(max(diagnostic.span.start, diagnostic.span.end - 1))
         silenced = False
         for suppression in self.found:
             inside = suppression.whole_file or suppression.first <= row <= suppression.last
@@ -99,31 +97,25 @@ class Suppressions:
 
     def _read(self) -> Iterator[Suppression]:
         extents: dict[int, int] | None = None
-        for found in _COMMENT.finditer(self.text):
-            kind = found["kind"]
-            if kind not in ("ignore", "ignore-file"):
-                continue
-            row = self.lines.position(found.start())[0]
-            line_start = self.lines.offset(row, 0)
-            before = self.text[line_start : found.start()]
-            code = before.partition("//")[0]
-            first = last = row
-            if not code.strip() and kind == "ignore":  # alone on its line: it speaks of the next statement
-                if extents is None:
-                    extents = self._extents()
-                first = self._next_row(row)
-                last = extents.get(first, first)
-            end = found.end()
-            words = tuple(self._words(found["words"] or "", found.start("words"))) if found["list"] else ()
-            yield Suppression(found.start(), end, words, not words, kind == "ignore-file", bool(code.strip()), first, last)
+        for offset, item in self.file.items:
+            for pragma in pragmas(item.comments):
+                if pragma.kind not in ("ignore", "ignore-file"):
+                    continue
+                start = offset + pragma.start
+                row = self.lines.line_of(start)
+                first = last = row
+                trailing = bool(self.text[self.lines.starts[row] : start].strip())
+                if not trailing and pragma.kind == "ignore":  # alone on its line: it speaks of the next statement
+                    if extents is None:
+                        extents = self._extents()
+                    first = self._next_row(row)
+                    last = extents.get(first, first)
+                whole, words = pragma.kind == "ignore-file", tuple(self._words(pragma, offset))
+                yield Suppression(start, offset + pragma.end, words, not words, whole, trailing, first, last)
 
-    def _words(self, inside: str, start: int) -> Iterator[Word]:
-        for piece in inside.split(","):
-            word = piece.strip()
-            if word:
-                at = start + piece.index(word)
-                yield Word(word, registry.code_of(word), at, at + len(word))
-            start += len(piece) + 1
+    def _words(self, pragma: Pragma, offset: int) -> Iterator[Word]:
+        for word in pragma.words:
+            yield Word(word.text, registry.code_of(word.text), offset + word.start, offset + word.end)
 
     def _next_row(self, row: int) -> int:
         rows = len(self.lines.starts)
@@ -138,8 +130,8 @@ class Suppressions:
         extents: dict[int, int] = {}
 
         def note(offset: int, start: int, end: int) -> None:
-            row = self.lines.position(offset + start)[0]
-            last = self.lines.position(offset + max(start, end - 1))[0]
+            row = self.lines.line_of(offset + start)
+            last = self.lines.line_of(offset + max(start, end - 1))
             extents.setdefault(row, last)
 
         for offset, item in self.file.items:
@@ -180,7 +172,7 @@ class Suppressions:
         left = [word.text for word in suppression.words if word not in unused]
         if left:
             inside = self.text.index("[", suppression.start) + 1
-            edit = Edit(Span(self.path, inside, suppression.end - 1), ", ".join(left))
+            edit = Edit(Span(self.path, inside, self.text.index("]", inside)), ", ".join(left))
         else:
             edit = self._removal(suppression)
         where = "in this file" if suppression.whole_file else "here"
@@ -192,14 +184,14 @@ class Suppressions:
 
     def _removal(self, suppression: Suppression) -> Edit:
         """Takes out the comment up to the end of its line, and the line when nothing else stands on it."""
-        row = self.lines.position(suppression.start)[0]
-        line_start = self.lines.offset(row, 0)
-        end = line_start + len(self.lines.line_text(row))
+        row = self.lines.line_of(suppression.start)
+        line_start = self.lines.starts[row]
+        end = self.lines.line_end(row)
         start = suppression.start
         while start > line_start and self.text[start - 1] in " \t":
             start -= 1
         if start == line_start and row + 1 < len(self.lines.starts):
-            end = self.lines.offset(row + 1, 0)
+            end = self.lines.starts[row + 1]
         return Edit(Span(self.path, start, end), "")
 
     def _unknown(self, word: Word) -> Diagnostic:

@@ -155,3 +155,12 @@ def unique(spans: Iterable[tuple[Span, str]]) -> tuple[Related, ...]:
             seen.add(key)
             out.append(Related(span, message))
     return tuple(out)
+
+
+def covering(first: Span, last: Span, otherwise: Span | None = None) -> Span:
+    """From the beginning of one span to the end of another; where they lie in different texts, `otherwise` or the first."""
+    if first.owner != last.owner:
+        return otherwise or first
+    if last.end < first.start:
+        return otherwise or first
+    return Span(first.owner, first.start, max(first.end, last.end))

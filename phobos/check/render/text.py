@@ -48,9 +48,12 @@ def full(
     bar = f"{' ' * gutter} {style.paint('|', 'frame')}"
     out.append(bar)
     out += _place(index, diagnostic.span, diagnostic.label, "^", diagnostic.severity, gutter, style)
+    above = row
     for related in diagnostic.related:
-        out.append(bar)
-        out += _place(index, related.span, related.message, "-", "note", gutter, style)
+        place = _place(index, related.span, related.message, "-", "note", gutter, style)
+        at = index.line_of(related.span.start)
+        out += place[1:] if at == above and len(place[0]) <= _WIDEST else [bar, *place]  # one line is shown once
+        above = at
     tail: list[tuple[str, str, str]] = []
     tail += [("note", "note", note) for note in diagnostic.notes]
     if diagnostic.help:

@@ -40,44 +40,6 @@ An extent that is known only at launch is checked there (PH208).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from phobos.check.rule import Context, Rule
-from phobos.check.walk import barriers_of, called_from
-from phobos.diagnostic import Diagnostic, Related
-from phobos.semantics import ir
+from phobos.check.rule import Rule
 
 RULE = Rule.of(__name__, "error")
-
-
-def check(context: Context) -> Iterator[Diagnostic]:
-    for barrier in barriers_of(context.program):
-        tensor = barrier.tensor
-        wrong = complaint(tensor)
-        if wrong is not None:
-            yield RULE.at(
-                barrier.argument,
-                f"`{tensor.name}` cannot hold a grid barrier: {wrong}",
-                label="not a barrier tensor",
-                related=(Related(tensor.span, "declared here"), *called_from(barrier.calls)),
-                help=f"declare it as `{tensor.name}: tensor<i32>[2]`, zeroed before the first launch",
-            )
-
-
-def complaint(tensor: ir.Tensor) -> str | None:
-    """What keeps a tensor from being a barrier's, or None."""
-    if tensor.dtype != "i32":
-        return f"its elements are {tensor.dtype}, not i32"
-    shape = [extent_of(extent) for extent in tensor.extents]
-    if len(shape) > 2 or (len(shape) == 2 and shape[1] != 1):
-        return "its shape must be `[n]` or `[n, 1]`"
-    if shape[0] is not None and shape[0] < 2:
-        return f"it has {shape[0]} element{'s' * (shape[0] != 1)} and needs 2"
-    return None
-
-
-def extent_of(extent: int | ir.Dim | ir.Constant) -> int | None:
-    """An extent that is known when the kernel is compiled."""
-    if isinstance(extent, ir.Constant):
-        return extent.value
-    return extent if isinstance(extent, int) else None

@@ -60,7 +60,7 @@ def check(context: Context) -> Iterator[Diagnostic]:
         key = (cap.span.owner, cap.span.start)
         extent = cap.extent.constant
         fixed = context.grid.blocks[cap.axis] if context.grid and cap.axis < len(context.grid.blocks) else None
-        if key in seen:
+        if key in seen or (grid.persistent and cap.axis != 0):
             continue
         severity: Severity = "info"
         notes: tuple[str, ...] = ()

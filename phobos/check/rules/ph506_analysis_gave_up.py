@@ -1,0 +1,42 @@
+"""Whether two blocks meet here could neither be shown nor excluded.
+
+## What it does
+Notes accesses whose cells depend on loaded data, on an atomic's result or on something that is no sum of
+products, and pairs that are apart only under a condition on the grid, which is then named.
+
+## Why it is bad
+Silence would look like a proof.
+
+## Example
+```ph bad
+@persistent
+kernel scatter(X: tensor<f32>[N], I: tensor<i32>[N], Y: tensor<f32>[N]) {
+  for t in range(ctx.block.x, N, ctx.blocks.x) {
+    Y[I[t]] = X[t]
+  }
+}
+```
+
+Write instead:
+
+```ph good
+@persistent
+kernel copy(X: tensor<f32>[N], Y: tensor<f32>[N]) {
+  for t in range(ctx.block.x, N, ctx.blocks.x) {
+    Y[t] = X[t]
+  }
+}
+```
+
+## Fix
+`phobos run --device cpu --detect races` looks at a run with real data.
+
+## Limits
+Sizes given by `--set` or `sizes` make more of these decidable.
+"""
+
+from __future__ import annotations
+
+from phobos.check.rule import Rule
+
+RULE = Rule.of(__name__, "info")

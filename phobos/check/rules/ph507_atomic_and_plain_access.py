@@ -1,0 +1,50 @@
+"""One block reaches by an atomic what another reaches by a plain access.
+
+## What it does
+Reports a cell that one block may touch by an atomic and another by a plain load or store in one phase.
+
+## Why it is bad
+The plain access is ordered by nothing: it may see the cell before or after, and a plain store may undo the
+atomic.
+
+## Example
+```ph bad
+@persistent
+kernel count(X: tensor<f32>[N], C: tensor<i32>[1], Y: tensor<f32>[1]) {
+  for t in range(ctx.block.x, N, ctx.blocks.x) {
+    atomic_add(C, 0, 1)
+  }
+  if ctx.block.x == 0 {
+    Y[0] = C[0] + X[0]
+  }
+}
+```
+
+Write instead:
+
+```ph good
+@persistent
+kernel count(X: tensor<f32>[N], C: tensor<i32>[1], Y: tensor<f32>[1], BAR: tensor<i32>[2]) {
+  for t in range(ctx.block.x, N, ctx.blocks.x) {
+    atomic_add(C, 0, 1)
+  }
+  grid_barrier(BAR)
+  if ctx.block.x == 0 {
+    Y[0] = f32(C[0]) + X[0]
+  }
+}
+```
+
+## Fix
+Put a barrier between the two, or make both atomic.
+
+## Limits
+A plain access that runs only for one result of an atomic on that tensor (the last block resets its counter)
+is fine and not reported.
+"""
+
+from __future__ import annotations
+
+from phobos.check.rule import Rule
+
+RULE = Rule.of(__name__, "warning")
