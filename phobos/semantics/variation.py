@@ -1,0 +1,166 @@
+"""Whether blocks can be told apart by arithmetic alone: the search for a witness.
+
+For a condition, or a loop's number of rounds, that holds the block index, look for a small grid, sizes, rounds and
+two blocks at which it differs while every condition around it lets both blocks in. Loaded data is taken to be
+the same for both: a witness found here needs none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice, product
+
+from phobos.semantics.concrete import number, plain_atoms, truth
+from phobos.semantics.conditions import Condition, opaques, polys
+from phobos.semantics.poly import Atom, Poly
+from phobos.semantics.values import Context, LoopFact, Values
+from phobos.value import value
+
+GRIDS = (2, 3, 5)
+MOST_SETTINGS = 160
+MOST_ROUNDS = 3
+
+
+@value
+class Apart:
+    """Two blocks of a grid that differ, and the sizes at which they do."""
+
+    blocks: tuple[int, int]
+    grid: int
+    sizes: tuple[tuple[str, int], ...]
+
+
+def condition_tells_apart(values: Values, condition: Condition, context: Context) -> Apart | None:
+    """A witness that two blocks find the condition different, or None where none was found."""
+    return _search(values, context, (condition,), None)
+
+
+def trips_tell_apart(values: Values, loop: LoopFact, context: Context) -> Apart | None:
+    """A witness that two blocks have different numbers of rounds, or None where none was found."""
+    if loop.lo is None or loop.hi is None or loop.step is None:
+        return None
+    return _search(values, context, (), loop)
+
+
+def _search(
+    values: Values, context: Context, conditions: Sequence[Condition], loop: LoopFact | None
+) -> Apart | None:
+    guards: list[Condition] = []
+    bounds: list[tuple[Poly, Poly]] = []
+    for at in context.chain():
+        if at.condition is not None:
+            guards.append(at.condition)
+        if at.loop is not None and at.loop.value is not None and at.loop.hi is not None:
+            bounds.append((at.loop.value, at.loop.hi))
+    asked: list[Poly] = [poly for condition in conditions for poly in polys(condition)]
+    if loop is not None and loop.lo is not None and loop.hi is not None and loop.step is not None:
+        asked += [loop.lo, loop.hi, loop.step]
+    around: list[Poly] = [poly for guard in guards for poly in polys(guard)]
+    around += [side for bound in bounds for side in bound]
+    atoms = {atom for poly in (*asked, *around) for atom in plain_atoms(poly)}
+    free = [key for condition in (*conditions, *guards) for key in dict.fromkeys(o.key for o in opaques(condition))]
+    free = list(dict.fromkeys(free))[:3]
+    for settings in settings_for(values, atoms, (*asked, *around)):
+        grid = settings[("blocks", 0)]
+        for flags in product((True, False), repeat=len(free)):
+            opaque = dict(zip(free, flags))
+            seen: dict[object, int] = {}
+            for block in range(grid):
+                at = dict(settings)
+                for axis in range(3):
+                    at["block", axis] = block if axis == _axis_of(atoms) else 0
+                if any(truth(guard, at, opaque) is False for guard in guards):
+                    continue
+                if any(_outside(value_, hi, at) for value_, hi in bounds):
+                    continue
+                found = _answer(conditions, loop, at, opaque)
+                if found is None:
+                    continue
+                for other, earlier in seen.items():
+                    if other != found:
+                        sizes = tuple(
+                            (str(atom[1]), n) for atom, n in settings.items() if atom[0] in ("dim", "param", "const")
+                        )
+                        return Apart((earlier, block), grid, sizes)
+                seen.setdefault(found, block)
+    return None
+
+
+def _axis_of(atoms: set[Atom]) -> int:
+    axes = [int(str(atom[1])) for atom in atoms if atom[0] == "block"]
+    return min(axes, default=0)
+
+
+def _outside(current: Poly, hi: Poly, at: dict[Atom, int]) -> bool:
+    a, b = number(current, at), number(hi, at)
+    return a is not None and b is not None and a >= b
+
+
+def _answer(
+    conditions: Sequence[Condition], loop: LoopFact | None, at: dict[Atom, int], opaque: dict[tuple[object, ...], bool]
+) -> object:
+    if loop is None:
+        return truth(conditions[0], at, opaque)
+    assert loop.lo is not None and loop.hi is not None and loop.step is not None
+    lo, hi, step = number(loop.lo, at), number(loop.hi, at), number(loop.step, at)
+    if lo is None or hi is None or step is None or step <= 0:
+        return None
+    return max(0, -(-(hi - lo) // step))
+
+
+def settings_for(values: Values, atoms: set[Atom], concerned: Sequence[Poly]) -> Iterator[dict[Atom, int]]:
+    """Assignments of grids, sizes, parameters and rounds, the likely ones first; loaded data is 0 or 1."""
+    interesting = interesting_numbers(concerned)
+    choices: list[tuple[Atom, list[int]]] = []
+    for atom in sorted(atoms, key=repr):
+        match atom[0]:
+            case "block" | "blocks":
+                continue
+            case "dim":
+                step = values.knowledge.divisor_of_atom(atom)
+                numbers = interesting if step == 1 else [step * n for n in (1, 2, 3, 4, 8)]
+            case "param":
+                numbers = [1, 2, 0, *interesting[:3]]
+            case "const":
+                numbers = [values.program.constants[str(atom[1])].value]
+            case "round" | "trips":
+                numbers = list(range(MOST_ROUNDS))
+            case _:
+                numbers = [0, 1]
+        choices.append((atom, numbers))
+    names = [atom for atom, _ in choices]
+    for grid in GRIDS:
+        for numbers in islice(diagonal([n for _, n in choices]), MOST_SETTINGS // len(GRIDS)):
+            settings: dict[Atom, int] = dict(zip(names, numbers))
+            for axis in range(3):
+                settings["blocks", axis] = grid
+            yield settings
+
+
+def interesting_numbers(concerned: Sequence[Poly]) -> list[int]:
+    """Sizes near the borders of the tiles that a kernel speaks of."""
+    tiles: set[int] = set()
+    for poly in concerned:
+        for monomial, c in poly.terms.items():
+            if (monomial and any(atom[0] in ("block", "round") for atom in monomial)) or not monomial:
+                tiles.add(abs(c))
+    found: dict[int, None] = {}
+    for tile in sorted(tiles, reverse=True)[:4]:
+        for n in (4 * tile, tile, 2 * tile + 1, 3 * tile, tile + 1, tile - 1, 9 * tile):
+            if n > 0:
+                found.setdefault(n)
+    for n in (4, 1, 2, 3, 8, 64):
+        found.setdefault(n)
+    return list(found)
+
+
+def diagonal(lists: Sequence[Sequence[int]]) -> Iterator[tuple[int, ...]]:
+    """All combinations, those with small indices in every list first."""
+    if not lists:
+        yield ()
+        return
+    longest = max(len(numbers) for numbers in lists)
+    for reach in range(longest):
+        for indices in product(*(range(min(reach + 1, len(numbers))) for numbers in lists)):
+            if max(indices) == reach:
+                yield tuple(numbers[i] for numbers, i in zip(lists, indices))
