@@ -47,7 +47,7 @@ def compile_text(text: str, name: str, arch: str, options: Sequence[str] = ()) -
     handle = ctypes.c_void_p()
     _check(library, "nvrtcCreateProgram", ctypes.byref(handle), text.encode(), name.encode(), 0, None, None)
     try:
-        flags = [f"--gpu-architecture={arch}", "-default-device", "--std=c++17", *options]
+        flags = [f"--gpu-architecture={arch}", "-default-device", "--std=c++17", "--diag-suppress=177", *options]
         array = (ctypes.c_char_p * len(flags))(*[flag.encode() for flag in flags])
         status = library.nvrtcCompileProgram(handle, len(flags), array)
         log = _bytes(library, handle, "nvrtcGetProgramLogSize", "nvrtcGetProgramLog").rstrip(b"\0").decode("utf-8", "replace")

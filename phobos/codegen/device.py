@@ -1,0 +1,342 @@
+"""Device code that does not depend on the kernel: small functions, each included only where it is called.
+
+Everything is our own text: nothing is included from a toolkit, so that NVRTC alone compiles it.
+"""
+
+from __future__ import annotations
+
+import re
+
+PIECES: dict[str, str] = {
+    # --- scalars as they lie in memory ----------------------------------------------------------------
+    "ph_f16": """\
+struct ph_f16 { unsigned short bits; };
+""",
+    "ph_bf16": """\
+struct ph_bf16 { unsigned short bits; };
+""",
+    "ph_f16_to": """\
+__device__ __forceinline__ float ph_f16_to(ph_f16 x) {
+  float y;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
+  return y;
+}
+""",
+    "ph_to_f16": """\
+__device__ __forceinline__ ph_f16 ph_to_f16(float x) {
+  ph_f16 y;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+  return y;
+}
+__device__ __forceinline__ ph_f16 ph_to_f16(double x) {
+  ph_f16 y;
+  asm("cvt.rn.f16.f64 %0, %1;" : "=h"(y.bits) : "d"(x));
+  return y;
+}
+__device__ __forceinline__ ph_f16 ph_to_f16(int x) {
+  ph_f16 y;
+  asm("cvt.rn.f16.s32 %0, %1;" : "=h"(y.bits) : "r"(x));
+  return y;
+}
+__device__ __forceinline__ ph_f16 ph_to_f16(long long x) {
+  ph_f16 y;
+  asm("cvt.rn.f16.s64 %0, %1;" : "=h"(y.bits) : "l"(x));
+  return y;
+}
+""",
+    "ph_round_f16": """\
+template <typename T> __device__ __forceinline__ float ph_round_f16(T x) { return ph_f16_to(ph_to_f16(x)); }
+""",
+    "ph_bf16_to": """\
+__device__ __forceinline__ float ph_bf16_to(ph_bf16 x) { return __uint_as_float((unsigned)x.bits << 16); }
+""",
+    "ph_to_bf16": """\
+__device__ __forceinline__ ph_bf16 ph_to_bf16(float x) {
+  ph_bf16 y;
+#if __CUDA_ARCH__ >= 800
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+#else
+  const unsigned b = __float_as_uint(x);
+  y.bits = x != x ? 0x7fff : (unsigned short)((b + 0x7fff + ((b >> 16) & 1)) >> 16);
+#endif
+  return y;
+}
+""",
+    "ph_round_bf16": """\
+__device__ __forceinline__ float ph_round_bf16(float x) { return ph_bf16_to(ph_to_bf16(x)); }
+""",
+    # --- conversions ----------------------------------------------------------------------------------
+    "ph_saturate": """\
+// Toward zero; what does not fit becomes the nearest value that does, NaN becomes 0.
+__device__ __forceinline__ long long ph_saturate(double x, double low, double high) {
+  return x != x ? 0 : x <= low ? (long long)low : x >= high ? (long long)high : (long long)x;
+}
+""",
+    "ph_saturate_i64": """\
+__device__ __forceinline__ long long ph_saturate_i64(double x) {
+  return x != x ? 0 : x <= -9223372036854775808.0 ? -9223372036854775807LL - 1
+       : x >= 9223372036854775808.0 ? 9223372036854775807LL : (long long)x;
+}
+""",
+    "ph_saturate_i32": """\
+__device__ __forceinline__ int ph_saturate_i32(float x) {
+  return x != x ? 0 : x <= -2147483648.0f ? -2147483647 - 1 : x >= 2147483648.0f ? 2147483647 : (int)x;
+}
+""",
+    # --- arithmetic -----------------------------------------------------------------------------------
+    "ph_shift_left": """\
+template <typename T> __device__ __forceinline__ T ph_shift_left(T x, long long n) {
+  return n < 0 || n >= (long long)(8 * sizeof(T)) ? T(0) : (T)((unsigned long long)x << n);
+}
+""",
+    "ph_shift_right": """\
+template <typename T> __device__ __forceinline__ T ph_shift_right(T x, long long n) {
+  return n < 0 ? T(0) : x >> (n >= (long long)(8 * sizeof(T)) ? 8 * sizeof(T) - 1 : n);
+}
+""",
+    "ph_divide": """\
+// Toward zero; division by zero gives 0 here, a fault in the reference runtime.
+template <typename T> __device__ __forceinline__ T ph_divide(T a, T b) { return b == 0 ? T(0) : b == -1 ? (T)(0 - a) : a / b; }
+""",
+    "ph_remainder": """\
+template <typename T> __device__ __forceinline__ T ph_remainder(T a, T b) { return b == 0 || b == -1 ? T(0) : a % b; }
+""",
+    "ph_max": """\
+template <typename T> __device__ __forceinline__ T ph_max(T a, T b) { return a > b ? a : b; }
+""",
+    "ph_min": """\
+template <typename T> __device__ __forceinline__ T ph_min(T a, T b) { return a < b ? a : b; }
+""",
+    "ph_exp": """\
+__device__ __forceinline__ float ph_exp(float x) { return __expf(x); }
+__device__ __forceinline__ double ph_exp(double x) { return exp(x); }
+""",
+    "ph_log": """\
+__device__ __forceinline__ float ph_log(float x) { return __logf(x); }
+__device__ __forceinline__ double ph_log(double x) { return log(x); }
+""",
+    "ph_sqrt": """\
+__device__ __forceinline__ float ph_sqrt(float x) {
+  float y;
+  asm("sqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+__device__ __forceinline__ double ph_sqrt(double x) { return sqrt(x); }
+""",
+    "ph_tanh": """\
+__device__ __forceinline__ float ph_tanh(float x) { return tanhf(x); }
+__device__ __forceinline__ double ph_tanh(double x) { return tanh(x); }
+""",
+    "ph_round": """\
+__device__ __forceinline__ float ph_round(float x) { return rintf(x); }
+__device__ __forceinline__ double ph_round(double x) { return rint(x); }
+""",
+    "ph_pow": """\
+__device__ __forceinline__ float ph_pow(float x, float y) { return powf(x, y); }
+__device__ __forceinline__ double ph_pow(double x, double y) { return pow(x, y); }
+""",
+    # --- memory ---------------------------------------------------------------------------------------
+    "ph_vector": """\
+template <typename T, int N> struct alignas(sizeof(T) * N) ph_vector { T at[N]; };
+""",
+    "ph_load": """\
+// N neighbours in one access; `p` is a multiple of its size.
+template <int N, typename T> __device__ __forceinline__ void ph_load(T* to, const T* p) {
+  const ph_vector<T, N> x = *reinterpret_cast<const ph_vector<T, N>*>(p);
+#pragma unroll
+  for (int n = 0; n < N; ++n) to[n] = x.at[n];
+}
+""",
+    "ph_store": """\
+template <int N, typename T> __device__ __forceinline__ void ph_store(T* p, const T* from) {
+  ph_vector<T, N> x;
+#pragma unroll
+  for (int n = 0; n < N; ++n) x.at[n] = from[n];
+  *reinterpret_cast<ph_vector<T, N>*>(p) = x;
+}
+""",
+    "ph_inside": """\
+// 0 <= i < n
+__device__ __forceinline__ bool ph_inside(long long i, long long n) {
+  return (unsigned long long)i < (unsigned long long)n;
+}
+""",
+    # --- rows -----------------------------------------------------------------------------------------
+    "ph_larger": """\
+struct ph_larger { template <typename T> __device__ T operator()(T a, T b) const { return a > b ? a : b; } };
+""",
+    "ph_sum": """\
+struct ph_sum { template <typename T> __device__ T operator()(T a, T b) const { return a + b; } };
+""",
+    "ph_first_largest": """\
+template <typename T> struct ph_at { T value; long long at; };
+struct ph_first_largest {
+  template <typename T> __device__ ph_at<T> operator()(ph_at<T> a, ph_at<T> b) const {
+    return b.value > a.value || (b.value == a.value && b.at < a.at) ? b : a;
+  }
+};
+""",
+    "ph_exchange": """\
+template <typename T> __device__ __forceinline__ T ph_exchange(T x, int mask) {
+  return __shfl_xor_sync(0xffffffffu, x, mask);
+}
+""",
+    "ph_exchange_at": """\
+template <typename T> __device__ __forceinline__ ph_at<T> ph_exchange(ph_at<T> x, int mask) {
+  return {__shfl_xor_sync(0xffffffffu, x.value, mask), __shfl_xor_sync(0xffffffffu, x.at, mask)};
+}
+""",
+    "ph_combine": """\
+// Every one of N neighbouring threads gets what all of them have.
+template <int N, typename T, typename F> __device__ __forceinline__ T ph_combine(T x, F f) {
+#pragma unroll
+  for (int mask = N / 2; mask > 0; mask /= 2) x = f(x, ph_exchange(x, mask));
+  return x;
+}
+""",
+    # --- waiting, and how a kernel stops --------------------------------------------------------------
+    "ph_report": """\
+// Lies in host memory that the device can write. Whoever stops the grid first says why.
+struct ph_report {
+  unsigned code, site, block, generation;
+  long long values[2];
+  unsigned word, blocks;
+  unsigned waits[1];  // per block: 1 + the place where it was stopped
+};
+""",
+    "ph_state": """\
+struct ph_state {
+  unsigned* word;       // bit 0: stop. The barrier's own word where there is one
+  ph_report* report;
+  unsigned long long timeout_ns;  // 0: none
+  unsigned generation;  // barriers passed
+};
+""",
+    "ph_now": """\
+__device__ __forceinline__ unsigned long long ph_now() {
+  unsigned long long t;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t));
+  return t;
+}
+""",
+    "ph_peek": """\
+__device__ __forceinline__ unsigned ph_peek(const unsigned* word) {
+  unsigned x;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(x) : "l"(word) : "memory");
+  return x;
+}
+""",
+    "ph_stop": """\
+// Ask the whole grid to leave; the first to ask writes down the cause. One thread of a CTA calls it.
+__device__ __forceinline__ void ph_stop(const ph_state& s, unsigned code, unsigned site, long long a, long long b) {
+  unsigned was;
+  asm volatile("atom.or.acq_rel.gpu.global.b32 %0, [%1], 1;" : "=r"(was) : "l"(s.word) : "memory");
+  if (!(was & 1)) {
+    volatile ph_report* r = s.report;
+    r->site = site;
+    r->block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+    r->generation = s.generation;
+    r->values[0] = a;
+    r->values[1] = b;
+    r->word = was;
+    r->blocks = gridDim.x;
+    __threadfence_system();
+    r->code = code;
+  }
+}
+""",
+    "ph_waiting": """\
+__device__ __forceinline__ void ph_waiting(const ph_state& s, unsigned site) {
+  volatile ph_report* r = s.report;
+  r->waits[blockIdx.x] = site + 1;
+  __threadfence_system();
+}
+""",
+    "ph_expired": """\
+// Now and then: whether `since` (0 at first) is longer ago than the time given.
+__device__ __forceinline__ bool ph_expired(const ph_state& s, unsigned long long& since) {
+  if (s.timeout_ns == 0) return false;
+  const unsigned long long now = ph_now();
+  if (since == 0) since = now;
+  return now - since > s.timeout_ns;
+}
+""",
+    "ph_grid_barrier": """\
+// Every CTA adds 2, CTA 0 what is missing to 2^31: when all have come, the top bit has changed, and nothing else.
+// Bit 0 asks everybody to leave. Returns whether it was set, the same in all threads of the CTA.
+__device__ __forceinline__ bool ph_grid_barrier(ph_state& s, unsigned* word, unsigned site) {
+  int leave = 0;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    const unsigned step = blockIdx.x == 0 ? 0x80000000u - 2u * (gridDim.x - 1) : 2u;
+    unsigned before, seen, turns = 0;
+    unsigned long long since = 0;
+    asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], %2;" : "=r"(before) : "l"(word), "r"(step) : "memory");
+    for (;;) {
+      seen = ph_peek(word);
+      if (((seen ^ before) & 0x80000000u) || (seen & 1)) break;
+      if ((++turns & 0xfff) == 0) {
+        if (ph_expired(s, since)) ph_stop(s, 1, site, 0, 0);
+        if (word != s.word && (ph_peek(s.word) & 1)) {  // a kernel with several barrier tensors
+          seen = 1;
+          break;
+        }
+      }
+    }
+    leave = seen & 1;
+    if (leave) ph_waiting(s, site);
+  }
+  ++s.generation;
+  return __syncthreads_or(leave);
+}
+""",
+    "ph_poll": """\
+// In a loop that may wait for other CTAs: every 256th round, whether to leave. The same in all threads.
+__device__ __forceinline__ bool ph_poll(const ph_state& s, unsigned& rounds, unsigned long long& since, unsigned site) {
+  if ((++rounds & 0xff) != 0) return false;
+  int leave = 0;
+  if (threadIdx.x == 0) {
+    if (ph_expired(s, since)) ph_stop(s, 1, site, 0, 0);
+    leave = ph_peek(s.word) & 1;
+    if (leave) ph_waiting(s, site);
+  }
+  return __syncthreads_or(leave);
+}
+""",
+    "ph_atomic_add": """\
+__device__ __forceinline__ int ph_atomic_add(int* p, int v) {
+  int old;
+  asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], %2;" : "=r"(old) : "l"(p), "r"(v) : "memory");
+  return old;
+}
+""",
+    "ph_atomic_cas": """\
+__device__ __forceinline__ int ph_atomic_cas(int* p, int expected, int v) {
+  int old;
+  asm volatile("atom.cas.acq_rel.gpu.global.b32 %0, [%1], %2, %3;" : "=r"(old) : "l"(p), "r"(expected), "r"(v) : "memory");
+  return old;
+}
+""",
+}
+"""In the order in which they must stand. A piece is called by its own name."""
+
+_CALLED_AS = {"ph_exchange_at": ("ph_first_largest", "ph_exchange")}
+
+
+def pieces_for(text: str) -> str:
+    """The device code that `text` calls, and what that code calls."""
+    wanted: set[str] = set()
+    found = _names(text)
+    while found:
+        name = found.pop()
+        if name in PIECES and name not in wanted:
+            wanted.add(name)
+            found |= _names(PIECES[name])
+    for piece, needed in _CALLED_AS.items():
+        if all(one in wanted for one in needed):
+            wanted.add(piece)
+    return "\n".join(text for name, text in PIECES.items() if name in wanted)
+
+
+def _names(text: str) -> set[str]:
+    return set(re.findall(r"\bph_[a-z0-9_]+", text))

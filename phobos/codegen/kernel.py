@@ -1,0 +1,408 @@
+"""From decisions to one text of CUDA C++: `emit(lowered, file, line_of)`.
+
+The text holds the device functions it calls and one kernel, whose arguments are, in order: a pointer for each
+tensor and a number for each scalar, as the .ph file lists them; each extent that has a name; the pitch of each
+pitched tensor; and, where something can stop the grid, the word that says so, the report that says why, and the
+time after which a wait is too long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from phobos.codegen import cooperative, elementwise, spelling
+from phobos.codegen.context import Context, Site
+from phobos.codegen.device import pieces_for
+from phobos.codegen.expressions import as_type, dtype_of, point, scalar
+from phobos.codegen.leaves import view_of
+from phobos.codegen.products import product
+from phobos.diagnostic import Span
+from phobos.lowering import ops, walk
+from phobos.lowering.decide import Lowered
+from phobos.semantics import ir
+from phobos.value import value
+
+
+@value
+class Argument:
+    """One argument of the kernel. `name` is the tensor, scalar, dim or pitched tensor."""
+
+    kind: Literal["tensor", "scalar", "dim", "pitch", "word", "report", "timeout"]
+    name: str
+    ctype: str
+
+
+@value
+class Emitted:
+    """`symbol` is the kernel's name in the module. `wide` gives the alignment in bytes each tensor's base must have.
+
+    `cooperative`: it waits for its whole grid. `watched`: it takes word, report and timeout.
+    """
+
+    text: str
+    symbol: str
+    arguments: tuple[Argument, ...]
+    sites: tuple[Site, ...]
+    threads: int
+    dynamic_shared_bytes: int
+    static_shared_bytes: int
+    wide: dict[str, int]
+    cooperative: bool
+    watched: bool
+
+
+def emit(lowered: Lowered, file: str, line_of: Callable[[Span], int]) -> Emitted:
+    """Spell a lowered kernel. `line_of` gives the line (from 1) of a span's start in `file`."""
+    context = Context(lowered, file, line_of)
+    program, out = context.program, context.out
+    body = _body(context)
+    arguments = _arguments(context)
+    threads = program.launch.threads
+    dynamic = lowered.shared.bytes if "dynshared" in program.flags else 0
+    static = 0 if dynamic else lowered.shared.bytes
+    symbol = spelling.kernel_symbol(program.name)
+    head = _head(context, symbol, arguments, dynamic, static)
+    text = "\n".join((head, body, "}\n"))
+    kinds = {type(s) for s in walk.statements(lowered.body)}
+    top = f"// {program.name}, from {spelling.file_literal(file)[1:-1]}. Written by Phobos tools.\n\n"
+    del out
+    return Emitted(
+        top + pieces_for(text) + "\n" + text, symbol, tuple(arguments), tuple(context.sites), threads, dynamic, static,
+        dict(context.wide), ir.Barrier in kinds, context.watched,
+    )  # fmt: skip
+
+
+# --- the frame of the kernel ----------------------------------------------------------------------------
+
+
+def _arguments(context: Context) -> list[Argument]:
+    found: list[Argument] = []
+    for parameter in context.program.parameters:
+        if isinstance(parameter, ir.Tensor):
+            found.append(Argument("tensor", parameter.name, f"{spelling.CELLS[parameter.dtype]}*"))
+        else:
+            kind = spelling.VALUES[parameter.dtype]
+            found.append(Argument("scalar", parameter.name, "long long" if kind in ("int", "bool") else kind))
+    found += [Argument("dim", name, "long long") for name in context.dims]
+    found += [Argument("pitch", name, "long long") for name in context.pitches]
+    if context.watched:
+        found.append(Argument("word", "", "unsigned*"))
+        found.append(Argument("report", "", "ph_report*"))
+        found.append(Argument("timeout", "", "unsigned long long"))
+    return found
+
+
+def _head(context: Context, symbol: str, arguments: list[Argument], dynamic: int, static: int) -> str:
+    program = context.program
+    launch = program.launch
+    bounds = f"{launch.threads}, {launch.min_blocks}" if launch.min_blocks else f"{launch.threads}"
+    lines = []
+    for argument in arguments:
+        match argument.kind:
+            case "tensor":
+                name = context.tensors[program.tensors[argument.name]]
+            case "scalar":
+                name = context.params[argument.name]
+            case "dim":
+                name = context.dims[argument.name]
+            case "pitch":
+                name = context.pitches[argument.name]
+            case _:
+                name = {"word": "stop_word", "report": "report", "timeout": "timeout_ns"}[argument.kind]
+        lines.append(f"    {argument.ctype} {name}")
+    text = [f'extern "C" __global__ void __launch_bounds__({bounds})', f"{symbol}(", ",\n".join(lines) + ") {"]
+    text.append("  const int tid = threadIdx.x;")
+    if dynamic:
+        text.append("  extern __shared__ __align__(16) unsigned char shared[];")
+    elif static:
+        text.append(f"  __shared__ __align__(16) unsigned char shared[{static}];")
+    for variable, place in context.lowered.shared.places.items():
+        if isinstance(variable, ir.Variable) and isinstance(variable.type, ir.TileT):
+            cell = spelling.CELLS[variable.type.dtype]
+            text.append(f"  {cell}* const {context.name(variable)} = ({cell}*)(shared + {place.offset});")
+    if context.watched:
+        text.append("  ph_state state = {stop_word, report, timeout_ns, 0};")
+    return "\n".join(text)
+
+
+def _body(context: Context) -> str:
+    out = context.out
+    with out.block():
+        used = _used(context.lowered.body)
+        for axis in range(3):
+            if ("block", axis) in used:
+                out.line(f"const long long block_{'xyz'[axis]} = blockIdx.{'xyz'[axis]};")
+            if ("blocks", axis) in used:
+                out.line(f"const long long blocks_{'xyz'[axis]} = gridDim.{'xyz'[axis]};")
+        mark = len(out.lines)
+        _guards(context)
+        for param in context.program.params.values():
+            if param.dtype in ("f16", "bf16"):
+                name = context.params[param.name]
+                out.line(f"{name} = {spelling.convert(name, 'f32', param.dtype)};")
+        _block(context, context.lowered.body)
+    text = "\n".join(out.lines[mark:])
+    places = []
+    for across in _acrosses(context):
+        if f"down{across}" in text or f"along{across}" in text:
+            places.append(f"  const int down{across} = tid / {across}, along{across} = tid % {across};")
+    lines = out.lines[1:mark] + places + out.lines[mark:-1]
+    return "\n".join(lines)
+
+
+def _acrosses(context: Context) -> list[int]:
+    return sorted({layout.across for layout in context.layouts.all()})
+
+
+def _used(body: ir.Block) -> set[tuple[str, int]]:
+    found: set[tuple[str, int]] = set()
+    for statement in walk.statements(body):
+        for root in walk.expressions(statement):
+            for one in walk.every(root):
+                if isinstance(one, ir.BlockIndex):
+                    found.add(("block", one.axis))
+                elif isinstance(one, ir.GridExtent):
+                    found.add(("blocks", one.axis))
+    return found
+
+
+def _guards(context: Context) -> None:
+    """The promises of `@aligned`, where the host does not look at them."""
+    if not context.lowered.options.guards:
+        return
+    for promise in context.program.promises:
+        if promise.dim in context.dims and promise.tile > 1:
+            site = context.site("aligned", promise.key, (), f"{promise.dim} = {promise.tile}")
+            name = context.dims[promise.dim]
+            _leave_if(context, f"{name} % {promise.tile} != 0", 2, site, name, str(promise.tile))
+
+
+def _leave_if(context: Context, condition: str, code: int, site: int, a: str, b: str) -> None:
+    """Where `condition` (the same in all threads) holds, the whole grid is asked to leave, and this CTA does."""
+    context.watched = True
+    with context.out.block(f"if ({condition})"):
+        context.out.line(f"if (tid == 0) ph_stop(state, {code}, {site}, {a}, {b});")
+        context.out.line("return;")
+
+
+# --- statements -----------------------------------------------------------------------------------------
+
+
+def _block(context: Context, block: ir.Block) -> None:
+    for statement in block.statements:
+        _statement(context, statement)
+
+
+def _statement(context: Context, statement: ir.Statement) -> None:
+    out = context.out
+    if not isinstance(statement, ops.Sync):
+        out.at(context.line_of(statement.span))
+    if context.lowered.options.debug:
+        _bounds(context, statement)
+    match statement:
+        case ops.Sync(reason=reason):
+            out.line(f"__syncthreads();  // {_comment(reason)}")
+        case ir.Define(variable=variable, value=value):
+            _define(context, statement, variable, value)
+        case ir.DefineView(variable=variable, access=access):
+            context.views[variable] = view_of(context, access, variable.name or "view")
+        case ir.Assign(variable=variable, op=op, value=value):
+            if walk.is_tile(variable.type):
+                elementwise.assign(context, statement, op, value)
+            else:
+                _assign_scalar(context, variable, op, value)
+        case ir.Store(access=access):
+            if access.is_point:
+                _store_point(context, statement)
+            else:
+                elementwise.store(context, statement)
+        case ir.For():
+            _for(context, statement)
+        case ir.While():
+            _while(context, statement)
+        case ir.If(condition=condition, then=then, otherwise=otherwise):
+            with out.block(f"if ({scalar(context, condition)})"):
+                _block(context, then)
+            if otherwise.statements:
+                with out.block("else"):
+                    _block(context, otherwise)
+        case ir.Break():
+            out.line("break;")
+        case ir.Continue():
+            out.line("continue;")
+        case ir.Inline(body=body, result=result):
+            if result is not None:
+                _declare(context, result)
+            label = context.names.fresh("leave")
+            context.leaves.append(label)
+            with out.block():
+                _block(context, body)
+            context.leaves.pop()
+            if any(isinstance(s, ir.Leave) and not s.leaves_kernel for s in walk.statements(body)):
+                out.line(f"{label}:;")
+        case ir.Leave(leaves_kernel=leaves_kernel):
+            out.line("return;" if leaves_kernel else f"goto {context.leaves[-1]};")
+        case ir.Barrier(tensor=tensor):
+            context.watched = True
+            site = context.site("barrier", statement.span, statement.calls, tensor.name)
+            out.line(f"if (ph_grid_barrier(state, (unsigned*){context.tensors[tensor]}, {site})) return;")
+        case ir.Atomic():
+            cooperative.atomic(context, statement)
+        case ops.Reduce(result=result):
+            _declare(context, result)
+            cooperative.reduce(context, statement)
+        case ops.RunningSum():
+            cooperative.running_sum(context, statement)
+        case ops.Dot(result=result):
+            _declare(context, result)
+            product(context, statement)
+        case ir.Evaluate() | ir.AssumeUniform():
+            pass
+        case _:
+            raise AssertionError(f"no spelling for {type(statement).__name__}")
+
+
+def _declare(context: Context, variable: ir.Variable) -> None:
+    if variable in context.declared:
+        return
+    context.declared.add(variable)
+    name = context.name(variable)
+    if isinstance(variable.type, ir.ScalarT):
+        context.out.line(f"{spelling.VALUES[variable.type.dtype]} {name};")
+    elif isinstance(variable.type, ir.TileT) and context.place(variable) is None:
+        context.out.line(f"{spelling.VALUES[variable.type.dtype]} {name}[{context.layout(variable).registers}];")
+
+
+def _define(context: Context, statement: ir.Define, variable: ir.Variable, value: ir.Expression | None) -> None:
+    if walk.is_tile(variable.type):
+        _declare(context, variable)
+        if value is not None:
+            elementwise.assign(context, statement, None, value)
+        return
+    assert isinstance(variable.type, ir.ScalarT)
+    if value is None or variable in context.declared:
+        _declare(context, variable)
+        if value is not None:
+            _assign_scalar(context, variable, None, value)
+        return
+    context.declared.add(variable)
+    dtype = variable.type.dtype
+    const = "const " if variable.kind in ("let", "temp") else ""
+    text = as_type(context, value, dtype)
+    context.out.line(f"{const}{spelling.VALUES[dtype]} {context.name(variable)} = {text};")
+
+
+def _assign_scalar(context: Context, variable: ir.Variable, op: str | None, value: ir.Expression) -> None:
+    assert isinstance(variable.type, ir.ScalarT)
+    dtype, name = variable.type.dtype, context.name(variable)
+    if op is None:
+        text = as_type(context, value, dtype)
+    else:
+        joint = elementwise.joined(dtype, dtype_of(value))
+        text = spelling.binary(op, spelling.convert(name, dtype, joint), as_type(context, value, joint), joint)
+        text = spelling.convert(text, joint, dtype)
+    context.out.line(f"{name} = {text};")
+
+
+def _store_point(context: Context, statement: ir.Store) -> None:
+    """One cell, once per CTA. (A tile of one element is every thread's own.)"""
+    access = statement.access
+    base, out = access.base, context.out
+    assert not isinstance(base.type if isinstance(base, ir.Variable) else None, ir.ErrorT)
+    single = isinstance(base, ir.Variable) and context.is_single(base)
+    dtype = base.dtype if isinstance(base, ir.Tensor) else base.type.dtype  # type: ignore[union-attr]
+    cell = point(context, access)
+    if statement.op is None:
+        text = as_type(context, statement.value, dtype)
+    else:
+        joint = elementwise.joined(dtype, dtype_of(statement.value))
+        old = spelling.convert(cell if single else spelling.from_cell(cell, dtype), dtype, joint)
+        text = spelling.convert(
+            spelling.binary(statement.op, old, as_type(context, statement.value, joint), joint), joint, dtype
+        )
+    if single:
+        out.line(f"{cell} = {text};")
+    else:
+        out.line(f"if (tid == 0) {cell} = {spelling.to_cell(text, dtype)};")
+
+
+def _for(context: Context, loop: ir.For) -> None:
+    out = context.out
+    name = context.name(loop.variable)
+    context.declared.add(loop.variable)
+    with out.block():
+        hi = as_type(context, loop.hi, "index")
+        if not isinstance(loop.hi, (ir.IntLiteral, ir.ConstantRef, ir.DimRef)):
+            out.line(f"const long long {name}_end = {hi};")
+            hi = f"{name}_end"
+        step = as_type(context, loop.step, "index")
+        if not isinstance(loop.step, (ir.IntLiteral, ir.ConstantRef)):
+            out.line(f"const long long {name}_step = {step};")
+            step = f"{name}_step"
+            values = context.lowered.values
+            least = values.at_least(values.poly(loop.step))
+            if least is None or least < 1:
+                site = context.site("step", loop.step.span, loop.calls)
+                _leave_if(context, f"{step} <= 0", 4, site, step, "0")
+        if loop.unroll is not None:
+            out.line(f"#pragma unroll {loop.unroll}")
+        head = f"for (long long {name} = {as_type(context, loop.lo, 'index')}; {name} < {hi}; {name} += {step})"
+        with out.block(head):
+            _block(context, loop.body)
+
+
+def _while(context: Context, loop: ir.While) -> None:
+    out = context.out
+    context.watched = True
+    site = context.site("loop", loop.keyword, loop.calls)
+    rounds, since = context.names.fresh("rounds"), context.names.fresh("since")
+    with out.block():
+        out.line(f"unsigned {rounds} = 0;")
+        out.line(f"unsigned long long {since} = 0;")
+        with out.block("for (;;)"):
+            out.line(f"if (ph_poll(state, {rounds}, {since}, {site})) return;")
+            _block(context, loop.prelude)
+            out.line(f"if (!{scalar(context, loop.condition)}) break;")
+            _block(context, loop.body)
+
+
+# --- guards of `--debug` ----------------------------------------------------------------------------------
+
+
+def _bounds(context: Context, statement: ir.Statement) -> None:
+    """Point accesses outside their tensor stop the grid before they happen."""
+    if isinstance(statement, ir.While):
+        return
+    if isinstance(statement, ir.Store) and statement.access.is_point:
+        _check_point(context, statement.access, "")
+    for root in walk.expressions(statement):
+        _check_points(context, root, "")
+
+
+def _check_points(context: Context, expression: ir.Expression, condition: str) -> None:
+    match expression:
+        case ir.ShortCircuit(op=op, left=left, right=right):
+            _check_points(context, left, condition)
+            decided = scalar(context, left) if op == "&&" else f"!{scalar(context, left)}"
+            _check_points(context, right, f"{condition} && {decided}" if condition else decided)
+            return
+        case ir.Load(access=access) if access.is_point:
+            _check_point(context, access, condition)
+    for operand in walk.operands(expression):
+        _check_points(context, operand, condition)
+
+
+def _check_point(context: Context, access: ir.Access, condition: str) -> None:
+    if isinstance(access.base, ir.Variable) and context.is_single(access.base):
+        return
+    for sub, extent in zip(access.subs, context.extents(access.base), strict=True):
+        assert isinstance(sub, ir.PointSub)
+        at = as_type(context, sub.index, "index")
+        site = context.site("bounds", access.span, access.calls, access.base.name)
+        bad = f"!ph_inside({at}, {extent})"
+        _leave_if(context, f"{condition} && {bad}" if condition else bad, 3, site, at, extent)
+
+
+def _comment(text: str) -> str:
+    return "".join(c if c.isprintable() and c != "\\" else " " for c in text)

@@ -1,0 +1,93 @@
+"""All decisions about one kernel, in the order in which they depend on each other.
+
+`lower(program, options)` is pure. What it decides is read by the emitter, by `phobos occupancy`, by hover and by
+the rules on shared memory and tensor cores, so that they cannot disagree.
+"""
+
+from __future__ import annotations
+
+from phobos.language.scalars import scalar
+from phobos.lowering import hazards, homes, ops, shared, walk
+from phobos.lowering.layouts import Layouts, choose
+from phobos.lowering.normal import normalise
+from phobos.lowering.products import Product, products_of
+from phobos.lowering.shared import Scratch, SharedPlan
+from phobos.semantics import ir
+from phobos.semantics.masks import Mask, masks_of
+from phobos.semantics.program import Program
+from phobos.semantics.values import Values, values_of
+from phobos.value import value
+
+WARP = 32
+
+
+@value
+class Options:
+    """What the caller chooses besides the program itself.
+
+    `arch` - what it is compiled for. `vectors` - arrays begin at multiples of 16 bytes, so that wide accesses may
+    be used. `debug` - point accesses are checked on the device. `guards` - so are the promises of `@aligned`.
+    `pitched` - tensors whose rows lie further apart than they are long.
+    """
+
+    arch: str = "sm_90a"
+    vectors: bool = True
+    debug: bool = False
+    guards: bool = False
+    pitched: tuple[str, ...] = ()
+
+
+@value
+class Lowered:
+    """`homes` are the shared tile variables with their reasons; `scratches` what single statements need."""
+
+    program: Program
+    options: Options
+    body: ir.Block
+    values: Values
+    masks: dict[ir.Access, tuple[Mask | None, ...]]
+    homes: dict[ir.Variable, str]
+    layouts: Layouts
+    products: dict[ir.Statement, Product]
+    scratches: dict[ir.Statement, Scratch]
+    shared: SharedPlan
+    two_phase: frozenset[ir.Statement]
+
+
+def lower(program: Program, options: Options = Options()) -> Lowered:
+    """Decide everything about a program without problems."""
+    values = values_of(program)
+    body, origins = normalise(program)
+    at_home = homes.shared_variables(body)
+    layouts = choose(body, at_home, program.launch.threads, values, vectors=options.vectors)
+    products = products_of(program, body, layouts, at_home, options.arch)
+    scratches = {s.statement: s for s in _scratches(body, layouts, products)}
+    plan = shared.plan(body, at_home, list(scratches.values()))
+    waits = hazards.place(body, layouts, plan, values, scratches, origins)
+    return Lowered(
+        program, options, waits.body, values, masks_of(program), at_home, layouts, products, scratches, plan, waits.two_phase
+    )
+
+
+def _scratches(body: ir.Block, layouts: Layouts, products: dict[ir.Statement, Product]) -> list[Scratch]:
+    found: list[Scratch] = []
+    for statement in walk.statements(body):
+        match statement:
+            case ops.Reduce(kind=kind, source=source):
+                layout = layouts.of(statement)
+                if layout.across > WARP:
+                    assert isinstance(source.type, ir.TileT)
+                    cell = max(4, scalar(source.type.dtype).bytes) + (8 if kind == "rowargmax" else 0)
+                    size = layout.threads // WARP * layout.row_registers * cell
+                    found.append(Scratch(statement, "the partial results of a row", shared_size(size)))
+            case ops.Dot():
+                if size := products[statement].staged_bytes:
+                    found.append(Scratch(statement, "the staged operands of a product", shared_size(size)))
+            case ir.Atomic():
+                found.append(Scratch(statement, "the result of an atomic", shared_size(8)))
+    return found
+
+
+def shared_size(size: int) -> int:
+    unit = shared.ALIGNMENT_BYTES
+    return -(-size // unit) * unit

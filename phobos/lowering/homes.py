@@ -1,0 +1,76 @@
+"""Where a tile variable lives: in its threads' registers, or in shared memory because other threads read it.
+
+A variable that is only ever read and written element by element, reduced along its rows, or accumulated into by
+products stays in registers, however large it is. One that a product, `transpose`, `cumsum`, `gather` or `flat`
+reads, or that is subscripted, is shared. (A tile of one element is the same in all threads, so its subscript is
+no reason.) PH402 counts by this decision.
+"""
+
+from __future__ import annotations
+
+from phobos.lowering import ops, walk
+from phobos.semantics import ir
+
+
+def shared_variables(body: ir.Block) -> dict[ir.Variable, str]:
+    """The tile variables of a normalised body that need shared memory, each with the reason, in order of first need."""
+    found: dict[ir.Variable, str] = {}
+
+    def need(variable: ir.Variable, reason: str) -> None:
+        found.setdefault(variable, reason)
+
+    for statement in walk.statements(body):
+        match statement:
+            case ops.RunningSum(tile=tile):
+                need(tile, "`cumsum` reads it column by column")
+            case ops.Dot(left=left, right=right):
+                for operand in (left, right):
+                    if (variable := _bare(operand)) is not None:
+                        need(variable, "it is an operand of a product")
+            case ir.Store(access=access) if isinstance(access.base, ir.Variable) and ops.cells(access.base.type) > 1:
+                need(access.base, "it is subscripted")
+            case ir.DefineView(access=access) if isinstance(access.base, ir.Variable) and ops.cells(access.base.type) > 1:
+                need(access.base, "it is subscripted")
+        for root in walk.expressions(statement):
+            for expression in walk.every(root):
+                match expression:
+                    case ir.Load(access=access) if isinstance(access.base, ir.Variable) and ops.cells(access.base.type) > 1:
+                        need(access.base, "it is subscripted")
+                    case ir.BuiltinCall(name="transpose" | "flat" | "gather" as name, arguments=(first, *_)):
+                        if (variable := _bare(first)) is not None:
+                            need(variable, f"`{name}` reads it at other places")
+    for statement in walk.statements(body):
+        for variable in _higher_rank_broadcasts(statement):
+            need(variable, "it is broadcast along a leading axis")
+    return found
+
+
+def _bare(expression: ir.Expression) -> ir.Variable | None:
+    while isinstance(expression, ir.Convert):
+        expression = expression.operand
+    if isinstance(expression, ir.VariableRef) and expression.variable.kind != "view":
+        return expression.variable
+    return None
+
+
+def _higher_rank_broadcasts(statement: ir.Statement) -> list[ir.Variable]:
+    """Variables of rank 3 and more whose leading axes are broadcast: rows no longer correspond to rows."""
+    found: list[ir.Variable] = []
+    match statement:
+        case ir.Define(variable=target) | ir.Assign(variable=target):
+            shape = target.type
+        case ir.Store(value=value):
+            shape = value.type
+        case ops.Reduce(source=source):
+            shape = source.type
+        case _:
+            return found
+    if not isinstance(shape, ir.TileT) or len(shape.shape) < 3:
+        return found
+    for root in walk.expressions(statement):
+        for one in walk.every(root):
+            if isinstance(one, ir.VariableRef) and isinstance(one.type, ir.TileT) and one.variable.kind != "view":
+                leading = one.type.shape[:-1]
+                if leading != shape.shape[:-1] and any(length != 1 for length in leading):
+                    found.append(one.variable)
+    return found
