@@ -1,8 +1,8 @@
 """Tree to typed program: names, types, shapes, constants; functions inlined, effects put in order.
 
-`build` is the door; the work is in `build_attributes`, `build_types` (parameters), `build_statements`,
-`build_expressions`, `build_subscripts`, `build_builtins`, `build_calls`, `build_operators` and `build_numbers`,
-which share one `build_context.Build`. What needs the finished program is said by `build_flow`.
+`build` is the door. The work is in the `build_*` modules, which share one `build_context.Build`: attributes, types
+(parameters too), statements (define, assign and stores, control), expressions (subscripts, builtins, calls, operators)
+and numbers. What needs the finished program is said by `build_flow`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from phobos.semantics.build_assumptions import assumptions
 from phobos.semantics.build_attributes import constants_of, flags_of, launch_of, promises_of
 from phobos.semantics.build_calls import bind_result
 from phobos.semantics.build_context import Build, Frame
+from phobos.semantics.build_control import block, missing_return
 from phobos.semantics.build_expressions import expression
 from phobos.semantics.build_flow import after_building
-from phobos.semantics.build_statements import block, missing_return
+from phobos.semantics.build_statements import statement
 from phobos.semantics.build_types import parameters_of
 from phobos.semantics.names import Scope
 from phobos.semantics.program import DEFAULTS, Launch, Program, Promise, Settings
@@ -39,7 +40,7 @@ def build(item: tree.Item, functions: Mapping[str, tree.Item], settings: Setting
     if sys.getrecursionlimit() < _DEPTH:
         sys.setrecursionlimit(_DEPTH)
     owner = node.name.text if isinstance(node, tree.Function) else None
-    b = Build(functions, settings, owner, expression, _run)
+    b = Build(functions, settings, owner, expression, _run, statement)
     b.lost = _lost_names(item)
     b.broken = bool(item.problems)
     assumptions(b, item, owner)

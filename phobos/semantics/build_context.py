@@ -58,6 +58,7 @@ class Build:
         owner: str | None,
         evaluate: Callable[[Build, tree.Expr], ir.Expression],
         run: Callable[[Build, tree.Block], None],
+        step: Callable[[Build, tree.Stmt], bool],
     ) -> None:
         self.functions = functions
         self.settings = settings
@@ -99,6 +100,7 @@ class Build:
         self.broken = False  # whether some of the text did not parse
         self._evaluate = evaluate
         self._run = run
+        self._step = step
 
     # --- the other parts --------------------------------------------------------------------------
 
@@ -109,8 +111,12 @@ class Build:
         return made
 
     def run(self, block: tree.Block) -> None:
-        """Append the statements of a block, in a scope of its own."""
+        """Append the body of an item or of an inlined function, in a scope of its own."""
         self._run(self, block)
+
+    def statement(self, node: tree.Stmt) -> bool:
+        """Append one statement. Whether control goes on to the next."""
+        return self._step(self, node)
 
     # --- places -----------------------------------------------------------------------------------
 
@@ -232,9 +238,10 @@ class Build:
         fix: Fix | None = None,
         tags: Sequence[Tag] = (),
         root: object = None,
+        calls: tuple[Span, ...] | None = None,
     ) -> None:
         span = where if isinstance(where, Span) else self.span(where)
-        chain = tuple(Related(call, "called from here") for call in self.calls)
+        chain = tuple(Related(call, "called from here") for call in (self.calls if calls is None else calls))
         key = (code, span.owner, span.start, span.end) if root is None else root
         if key in self.told:
             return

@@ -23,8 +23,11 @@ def bare(node: tree.Expr) -> tree.Expr:
     return node
 
 
-def base_of(b: Build, node: tree.Subscript) -> Base | None:
-    """The tensor or tile that is subscripted, or None after saying what is wrong with it."""
+def base_of(b: Build, node: tree.Subscript, *, storing: bool) -> Base | None:
+    """The tensor or tile that is subscripted, or None after saying what is wrong with it.
+
+    To be stored to is no use of a local tile.
+    """
     base = bare(node.base)
     if not isinstance(base, tree.Name):
         if isinstance(base, tree.Subscript):
@@ -48,7 +51,7 @@ def base_of(b: Build, node: tree.Subscript) -> Base | None:
     if not known:
         undefined(b, base)
         return None
-    b.used.add(meaning)
+    b.used.add(("changed", meaning) if storing and isinstance(meaning, ir.Variable) else meaning)
     b.nodes.setdefault(base, meaning)
     match meaning:
         case ir.Tensor():
@@ -105,9 +108,9 @@ def extent_expression(b: Build, node: tree.Node, base: Base, axis: int) -> ir.Ex
     return made
 
 
-def access(b: Build, node: tree.Subscript) -> ir.Access | None:
+def access(b: Build, node: tree.Subscript, *, storing: bool = False) -> ir.Access | None:
     """The cells that a subscript names, or None after saying why it names none. Evaluates its parts in order."""
-    base = base_of(b, node)
+    base = base_of(b, node, storing=storing)
     parts: list[tree.Expr] = []
     for index in node.subscripts:
         match index:
