@@ -226,11 +226,17 @@ __device__ __forceinline__ unsigned ph_peek(const unsigned* word) {
   return x;
 }
 """,
+    "ph_set_stop": """\
+__device__ __forceinline__ unsigned ph_set_stop(unsigned* word) {
+  unsigned before;
+  asm volatile("atom.or.acq_rel.gpu.global.b32 %0, [%1], 1;" : "=r"(before) : "l"(word) : "memory");
+  return before;
+}
+""",
     "ph_stop": """\
 // Ask the whole grid to leave; the first to ask writes down the cause. One thread of a CTA calls it.
 __device__ __forceinline__ void ph_stop(const ph_state& s, unsigned code, unsigned site, long long a, long long b) {
-  unsigned was;
-  asm volatile("atom.or.acq_rel.gpu.global.b32 %0, [%1], 1;" : "=r"(was) : "l"(s.word) : "memory");
+  const unsigned was = ph_set_stop(s.word);
   if (!(was & 1)) {
     volatile ph_report* r = s.report;
     r->site = site;
@@ -261,6 +267,13 @@ __device__ __forceinline__ bool ph_expired(const ph_state& s, unsigned long long
   return now - since > s.timeout_ns;
 }
 """,
+    "ph_arrive": """\
+__device__ __forceinline__ unsigned ph_arrive(unsigned* word, unsigned step) {
+  unsigned before;
+  asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], %2;" : "=r"(before) : "l"(word), "r"(step) : "memory");
+  return before;
+}
+""",
     "ph_grid_barrier": """\
 // Every CTA adds 2, CTA 0 what is missing to 2^31: when all have come, the top bit has changed, and nothing else.
 // Bit 0 asks everybody to leave. Returns whether it was set, the same in all threads of the CTA.
@@ -269,9 +282,9 @@ __device__ __forceinline__ bool ph_grid_barrier(ph_state& s, unsigned* word, uns
   __syncthreads();
   if (threadIdx.x == 0) {
     const unsigned step = blockIdx.x == 0 ? 0x80000000u - 2u * (gridDim.x - 1) : 2u;
-    unsigned before, seen, turns = 0;
+    const unsigned before = ph_arrive(word, step);
+    unsigned seen, turns = 0;
     unsigned long long since = 0;
-    asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], %2;" : "=r"(before) : "l"(word), "r"(step) : "memory");
     for (;;) {
       seen = ph_peek(word);
       if (((seen ^ before) & 0x80000000u) || (seen & 1)) break;

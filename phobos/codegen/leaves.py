@@ -155,9 +155,9 @@ class Cells:
             width = self.width(layout) if vector > 1 else 1
             if width > 1:
                 self.note_wide(width)
-                out.line(f"{spelling.CELLS[self.dtype]}* {array}p = {self.base} + {self.offset(at)};")
+                out.line(f"{spelling.CELLS[self.dtype]}* {self.prefix}p = {self.base} + {self.offset(at)};")
                 for n in range(0, vector, width):
-                    out.line(f"ph_store<{width}>({array}p{_plus(n)}, {array}{_plus(n)});")
+                    out.line(f"ph_store<{width}>({self.prefix}p{_plus(n)}, {array}{_plus(n)});")
                 return
             for v in range(vector):
                 out.line(f"{self.base}[{self.offset((*at[:-1], _sum(at[-1], str(v))))}] = {array}[{v}];")

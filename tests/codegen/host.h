@@ -1,0 +1,114 @@
+// A CUDA grid on one processor thread: every GPU thread is a fiber, and waits hand over to the next one.
+// Enough for the text that the emitter writes; not a general emulator. The order in which fibers run is a
+// parameter, so that a missing wait shows as a wrong result in some order.
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <ucontext.h>
+#include <vector>
+#include <algorithm>
+#include <random>
+
+using std::min;
+#define __device__
+#define __forceinline__ inline
+#define __noinline__
+#define __align__(n)
+#define __launch_bounds__(...)
+#define __global__
+
+struct Index { unsigned x = 0, y = 0, z = 0; };
+struct Cta {
+  Index block;
+  std::vector<unsigned char> shared;
+  int arrived = 0, generation = 0, any = 0, last_any = 0, left = 0;
+  std::vector<unsigned char> exchange;
+  std::vector<int> warp_arrived, warp_generation;
+};
+struct Fiber { ucontext_t at; Cta* cta = nullptr; unsigned thread = 0; bool done = false; std::vector<unsigned char> stack; };
+
+static Index threadIdx, blockIdx, gridDim;
+static unsigned threads_of_cta;
+static Fiber* current;
+static ucontext_t scheduler;
+static void (*kernel_body)();
+
+inline void yield_() { swapcontext(&current->at, &scheduler); }
+inline unsigned char* shared_of_cta() { return current->cta->shared.data(); }
+
+inline int __syncthreads_or(int x) {
+  Cta& c = *current->cta;
+  const int mine = c.generation;
+  c.any |= x != 0;
+  if (++c.arrived == (int)threads_of_cta) {
+    c.arrived = 0; c.last_any = c.any; c.any = 0; ++c.generation;
+  } else while (c.generation == mine) yield_();
+  return c.last_any;
+}
+inline void __syncthreads() { __syncthreads_or(0); }
+inline void warp_wait() {
+  Cta& c = *current->cta;
+  const unsigned w = current->thread / 32;
+  const int mine = c.warp_generation[w];
+  if (++c.warp_arrived[w] == 32) { c.warp_arrived[w] = 0; ++c.warp_generation[w]; }
+  else while (c.warp_generation[w] == mine) yield_();
+}
+template <typename T> T __shfl_xor_sync(unsigned, T x, int mask) {
+  Cta& c = *current->cta;
+  T* slots = (T*)c.exchange.data();
+  slots[current->thread] = x;
+  warp_wait();
+  T y = slots[(current->thread & ~31u) | ((current->thread & 31u) ^ (unsigned)mask)];
+  warp_wait();
+  return y;
+}
+inline void __threadfence_system() {}
+inline float __expf(float x) { return std::exp(x); }
+inline float __logf(float x) { return std::log(x); }
+inline float __int_as_float(int x) { float y; memcpy(&y, &x, 4); return y; }
+inline float __uint_as_float(unsigned x) { float y; memcpy(&y, &x, 4); return y; }
+inline unsigned __float_as_uint(float x) { unsigned y; memcpy(&y, &x, 4); return y; }
+inline double __longlong_as_double(long long x) { double y; memcpy(&y, &x, 8); return y; }
+
+static void enter() { kernel_body(); current->done = true; swapcontext(&current->at, &scheduler); }
+
+// Runs the grid; gives the number of scheduling rounds, or -1 when nothing ended within `limit` rounds.
+static long long run_grid(unsigned gx, unsigned gy, unsigned gz, unsigned threads, size_t shared, int order, long long limit) {
+  gridDim.x = gx; gridDim.y = gy; gridDim.z = gz;
+  threads_of_cta = threads;
+  const size_t blocks = (size_t)gx * gy * gz;
+  std::vector<Cta> ctas(blocks);
+  std::vector<Fiber> fibers(blocks * threads);
+  for (size_t b = 0; b < blocks; ++b) {
+    Cta& c = ctas[b];
+    c.block.x = b % gx; c.block.y = b / gx % gy; c.block.z = b / gx / gy;
+    c.shared.assign(shared + 64, 0xcd);
+    c.exchange.resize(threads * 16);
+    c.warp_arrived.resize(threads / 32); c.warp_generation.resize(threads / 32);
+    for (unsigned t = 0; t < threads; ++t) {
+      Fiber& f = fibers[b * threads + t];
+      f.cta = &c; f.thread = t; f.stack.resize(192 * 1024);
+      getcontext(&f.at);
+      f.at.uc_stack.ss_sp = f.stack.data(); f.at.uc_stack.ss_size = f.stack.size(); f.at.uc_link = nullptr;
+      makecontext(&f.at, enter, 0);
+    }
+  }
+  std::vector<size_t> turn(fibers.size());
+  for (size_t i = 0; i < turn.size(); ++i) turn[i] = order == 1 ? turn.size() - 1 - i : i;
+  std::mt19937 random(order);
+  if (order > 1) std::shuffle(turn.begin(), turn.end(), random);
+  size_t alive = fibers.size();
+  for (long long round = 0; round < limit; ++round) {
+    if (!alive) return round;
+    for (size_t i : turn) {
+      Fiber& f = fibers[i];
+      if (f.done) continue;
+      current = &f; threadIdx.x = f.thread; blockIdx = f.cta->block;
+      swapcontext(&scheduler, &f.at);
+      if (f.done) --alive;
+    }
+  }
+  return -1;
+}

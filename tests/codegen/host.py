@@ -1,0 +1,133 @@
+"""The emitted text run on this machine's processor: compiled as C++ with a fiber for every GPU thread.
+
+It shows what the text computes, and whether threads wait where they must, without a GPU. It knows nothing of
+warps running together, of caches or of machine code; that is what the tests on a card are for.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy
+
+from phobos.codegen.device import PIECES
+from phobos.codegen.kernel import Emitted
+
+COMPILER = shutil.which("g++")
+HEADER = Path(__file__).with_name("host.h")
+_CACHE = Path(tempfile.gettempdir()) / "phobos-host-kernels"
+
+HOST_PIECES = {
+    "ph_f16_to": "inline float ph_f16_to(ph_f16 x) { _Float16 h; memcpy(&h, &x.bits, 2); return (float)h; }\n",
+    "ph_to_f16": (
+        "template <typename T> ph_f16 ph_to_f16(T x) { _Float16 h = (_Float16)x; ph_f16 y; memcpy(&y.bits, &h, 2); return y; }\n"
+    ),
+    "ph_sqrt": "inline float ph_sqrt(float x) { return std::sqrt(x); }\ninline double ph_sqrt(double x) { return std::sqrt(x); }\n",
+    "ph_now": "inline unsigned long long ph_now() { static unsigned long long t; return t += 1000; }\n",
+    "ph_peek": "inline unsigned ph_peek(const unsigned* word) { yield_(); return *(volatile const unsigned*)word; }\n",
+    "ph_set_stop": "inline unsigned ph_set_stop(unsigned* word) { unsigned was = *word; *word |= 1; return was; }\n",
+    "ph_arrive": "inline unsigned ph_arrive(unsigned* word, unsigned step) { unsigned was = *word; *word += step; return was; }\n",
+    "ph_atomic_add": "inline int ph_atomic_add(int* p, int v) { yield_(); int old = *p; *p += v; return old; }\n",
+    "ph_atomic_cas": "inline int ph_atomic_cas(int* p, int e, int v) { yield_(); int old = *p; if (old == e) *p = v; return old; }\n",
+}
+
+
+class Stuck(AssertionError):
+    """The grid did not end."""
+
+
+def host_text(emitted: Emitted) -> str:
+    """The text as C++ for the host: assembly replaced, shared memory taken from the CTA."""
+    text = emitted.text
+    for name, own in HOST_PIECES.items():
+        text = text.replace(PIECES[name], own)
+    text = re.sub(r"(extern )?__shared__[^;]*shared\[\d*\];", "unsigned char* const shared = (unsigned char*)(((uintptr_t)shared_of_cta() + 31) & ~(uintptr_t)31);", text)
+    text = re.sub(r"^#pragma.*$|^\s*#pragma unroll.*$|^#line.*$", "", text, flags=re.M)
+    assert "asm" not in re.sub(r"//.*", "", text), "assembly that the host does not know"
+    names = [f"a{i}" for i in range(len(emitted.arguments))]
+    declared = "\n".join(f"static {a.ctype} {n};" for a, n in zip(emitted.arguments, names, strict=True))
+    taken = ", ".join(f"{a.ctype} {n}_" for a, n in zip(emitted.arguments, names, strict=True))
+    kept = " ".join(f"{n} = {n}_;" for n in names)
+    shared = emitted.dynamic_shared_bytes + emitted.static_shared_bytes
+    return f"""#include "{HEADER}"
+{text}
+{declared}
+static void body() {{ {emitted.symbol}({", ".join(names)}); }}
+extern "C" long long run_kernel(unsigned gx, unsigned gy, unsigned gz, int order, long long limit{", " if taken else ""}{taken}) {{
+  {kept}
+  kernel_body = body;
+  return run_grid(gx, gy, gz, {emitted.threads}, {shared}, order, limit);
+}}
+"""
+
+
+def build(emitted: Emitted) -> ctypes.CDLL:
+    assert COMPILER is not None
+    text = host_text(emitted)
+    key = hashlib.sha256((text + HEADER.read_text()).encode()).hexdigest()[:24]
+    _CACHE.mkdir(exist_ok=True)
+    library = _CACHE / f"{key}.so"
+    if not library.exists():
+        source = _CACHE / f"{key}.cpp"
+        source.write_text(text)
+        made = _CACHE / f"{key}.tmp.so"
+        done = subprocess.run(
+            [COMPILER, "-std=c++17", "-O1", "-w", "-fno-strict-aliasing", "-fwrapv", "-shared", "-fPIC", "-o", made, source],
+            capture_output=True, text=True, timeout=120,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr[:3000]
+        made.rename(library)
+    return ctypes.CDLL(str(library))
+
+
+_SCALARS = {"float": ctypes.c_float, "double": ctypes.c_double, "long long": ctypes.c_longlong}
+
+
+def run(
+    emitted: Emitted,
+    arrays: Mapping[str, numpy.ndarray],
+    numbers: Mapping[str, float],
+    grid: tuple[int, int, int],
+    *,
+    order: int = 0,
+    timeout_ns: int = 0,
+    limit: int = 2_000_000,
+) -> bytes:
+    """Run the kernel on `arrays` in place (as cells: f16 and bf16 as 16-bit arrays); gives the report's bytes."""
+    library = build(emitted)
+    report = (ctypes.c_ubyte * (64 + 4 * grid[0] * grid[1] * grid[2]))()
+    word = ctypes.c_uint(0)
+    arguments: list[object] = []
+    for argument in emitted.arguments:
+        match argument.kind:
+            case "tensor":
+                array = arrays[argument.name]
+                assert array.flags.c_contiguous
+                arguments.append(ctypes.c_void_p(array.ctypes.data))
+            case "scalar" | "dim" | "pitch":
+                kind = _SCALARS[argument.ctype]
+                number = numbers[argument.name]
+                arguments.append(kind(int(number) if kind is ctypes.c_longlong else float(number)))
+            case "word":
+                named = [s.subject for s in emitted.sites if s.what == "barrier"]
+                if named:
+                    arguments.append(ctypes.c_void_p(arrays[named[0]].ctypes.data))
+                else:
+                    arguments.append(ctypes.byref(word))
+            case "report":
+                arguments.append(ctypes.byref(report))
+            case "timeout":
+                arguments.append(ctypes.c_ulonglong(timeout_ns))
+    run_kernel = library.run_kernel
+    run_kernel.restype = ctypes.c_longlong
+    rounds = run_kernel(*(ctypes.c_uint(n) for n in grid), ctypes.c_int(order), ctypes.c_longlong(limit), *arguments)
+    if rounds < 0:
+        raise Stuck(f"{emitted.symbol} did not end on the host")
+    return bytes(report)
