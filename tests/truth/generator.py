@@ -105,7 +105,9 @@ def _finish(seed: int, writer: Writer, constant: bool, reads_y: bool) -> Sample:
         static_extent = rng.choice([writer.length * 2, writer.length * 3, writer.length * 2 + 1, writer.length * 4])
         writer.features.add("static-extent")
     if rng.random() < 0.3 and "N" in body + "".join(writer.functions) + _declarations(writer, static_extent):
-        promised = rng.choice([writer.tile, str(writer.length), str(max(1, writer.length // 2)), str(writer.length * 2)])
+        promised = rng.choice(
+            [writer.tile, str(writer.length), str(max(1, writer.length // 2)), str(writer.length * 2)]
+        )
         attributes.append(f"@aligned(N = {promised})")
         writer.features.add("aligned")
         if static_extent is not None:
@@ -274,7 +276,9 @@ def _atomics(writer: Writer) -> None:
         writer.line("  X[0] = 3.0")
         writer.line("  let done = atomic_add(C, 0, 1)")
         writer.line("}")
-        condition = writer.pick("atomic_add(C, 0, 0) == 0", "atomic_add(C, 0, 0) == 0", "C[0] == 0", "atomic_add(C, 1, 0) == 0")
+        condition = writer.pick(
+            "atomic_add(C, 0, 0) == 0", "atomic_add(C, 0, 0) == 0", "C[0] == 0", "atomic_add(C, 1, 0) == 0"
+        )
         writer.line(f"while {condition} {{")
         writer.line("}")
         writer.line("Y[p % N] = X[0]")
@@ -366,8 +370,15 @@ def _condition(writer: Writer) -> str:
     elif kind < 0.75:
         scalar = writer.rng.choice(writer.scalars)
         text = writer.pick(
-            f"{scalar} == 0", f"{scalar} < 2", f"{scalar} != 1", f"p * {writer.tile} < N", f"p < {GRID}",
-            f"{scalar} % 2 == 0", f"p + 1 < {GRID}", "p == 0 || N > 4", "p < 0",
+            f"{scalar} == 0",
+            f"{scalar} < 2",
+            f"{scalar} != 1",
+            f"p * {writer.tile} < N",
+            f"p < {GRID}",
+            f"{scalar} % 2 == 0",
+            f"p + 1 < {GRID}",
+            "p == 0 || N > 4",
+            "p < 0",
         )
     else:
         writer.use("X")
@@ -388,7 +399,9 @@ def _if(writer: Writer, depth: int) -> None:
 
 def _loop(writer: Writer, depth: int) -> None:
     name = writer.fresh("s")
-    bounds = writer.pick("0, 2", "0, 3", "0, p + 1", "0, p", "p, p + 2", f"0, {GRID}", "0, flag + 1", "1, 1", "0, N / 4")
+    bounds = writer.pick(
+        "0, 2", "0, 3", "0, p + 1", "0, p", "p, p + 2", f"0, {GRID}", "0, flag + 1", "1, 1", "0, N / 4"
+    )
     if "flag" in bounds:
         writer.features.add("flag")
     writer.line(f"for {name} in range({bounds}) {{")
@@ -439,7 +452,9 @@ def _strided(writer: Writer, body: object) -> None:
     """A pass over N: block-strided in one of its spellings, one tile a block, or everything by everybody."""
     tile = writer.tile
     offset = writer.pick("", "", "", "", " + 1", f" + {tile}") if writer.chance(0.3) else ""
-    stride = writer.pick(f"{GRID} * {tile}", f"{GRID} * {tile}", f"{GRID} * {tile}", f"{GRID} * {tile} * 2", tile, f"2 * {tile}")
+    stride = writer.pick(
+        f"{GRID} * {tile}", f"{GRID} * {tile}", f"{GRID} * {tile}", f"{GRID} * {tile} * 2", tile, f"2 * {tile}"
+    )
     kind = writer.rng.random()
     if (not writer.persistent and kind < 0.6) or kind < 0.15:
         name = writer.fresh("o")
@@ -490,7 +505,9 @@ def _store(writer: Writer, start: str) -> None:
     writer.use(source)
     shift = writer.pick("", "", "", "", " + 1", f" + {tile}") if writer.chance(0.3) else ""
     value = writer.pick(
-        f"{source}[{start}{shift} :+ {tile}] * 0.5", f"{source}[{start}{shift} :+ {tile}] * 0.5", "1.0",
+        f"{source}[{start}{shift} :+ {tile}] * 0.5",
+        f"{source}[{start}{shift} :+ {tile}] * 0.5",
+        "1.0",
         f"exp({source}[{start} :+ {tile}])",
     )
     if value != "1.0" and writer.chance(0.15):
@@ -517,7 +534,9 @@ def _point(writer: Writer) -> None:
 
 def _scalar(writer: Writer) -> None:
     name = writer.fresh("n")
-    value = writer.pick("p * 2", "p + 1", f"{GRID} - 1", "N / 2", "0", "p % 2", writer.rng.choice(writer.scalars) + " + 1")
+    value = writer.pick(
+        "p * 2", "p + 1", f"{GRID} - 1", "N / 2", "0", "p % 2", writer.rng.choice(writer.scalars) + " + 1"
+    )
     writer.line(f"var {name} = {value}")
     if writer.chance(0.4):
         writer.line(f"if {_condition(writer)} {{")
@@ -533,8 +552,7 @@ def _call(writer: Writer) -> None:
     kind = writer.rng.random()
     if kind < 0.5:
         writer.functions.append(
-            f"fn {name}(A: tensor<f32>[L], at: i64) {{\n"
-            f"  A[at :+ {writer.length}] = A[at :+ {writer.length}] + 1.0\n}}"
+            f"fn {name}(A: tensor<f32>[L], at: i64) {{\n  A[at :+ {writer.length}] = A[at :+ {writer.length}] + 1.0\n}}"
         )
         writer.line(f"{name}(X, {writer.pick(f'p * {writer.length}', '0', 'p')})")
     elif kind < 0.75:
@@ -545,9 +563,10 @@ def _call(writer: Writer) -> None:
         writer.scalars.append(result)
     else:
         writer.use("BAR")
+        guard = writer.pick("at == 0", "at < 99", "extent(A, 0) > 2")
         writer.functions.append(
             f"fn {name}(A: tensor<f32>[L], b: tensor<i32>[2], at: i64) {{\n"
-            f"  {writer.pick('if at == 0 {', 'if at < 99 {', 'if extent(A, 0) > 2 {')}\n    return\n  }}\n  grid_barrier(b)\n}}"
+            f"  if {guard} {{\n    return\n  }}\n  grid_barrier(b)\n}}"
         )
         writer.features.add("barrier")
         writer.line(f"{name}(X, BAR, {writer.pick('p', '0', '1')})")
