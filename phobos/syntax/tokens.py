@@ -57,25 +57,28 @@ _SCAN = re.compile(
 
 
 class _Kinds(dict[str, str]):
-    """Word to kind. What is not in the table is told by its first character; names are kept, within bounds."""
+    """Word to kind. What is not in the table is told by its first character, and kept within bounds."""
 
     def __missing__(self, word: str) -> str:
-        first = word[0]
-        if first == "_" or first.isalpha():
+        kind = _kind_of(word)
+        if kind not in (COMMENT, UNKNOWN) and len(word) <= 40:
             if len(self) > 20_000:
                 self.clear()
                 self.update(KEYWORDS)
                 self.update(_OPERATORS)
-            self[word] = NAME
-            return NAME
-        if first in "0123456789":
-            plain = word[:2] in ("0x", "0X") or not _FLOAT.match(word)
-            return INT if plain else FLOAT
-        if first == "/":
-            return COMMENT
-        if first in "\r\n":
-            return NEWLINE
-        return UNKNOWN
+            self[word] = kind
+        return kind
+
+
+def _kind_of(word: str) -> str:
+    first = word[0]
+    if first == "_" or first.isalpha():
+        return NAME
+    if first in "0123456789":
+        return FLOAT if word[:2] not in ("0x", "0X") and _FLOAT.match(word) else INT
+    if first == "/":
+        return COMMENT
+    return NEWLINE if first in "\r\n" else UNKNOWN
 
 
 _FLOAT = re.compile(r"[0-9][0-9_]*(?:\.|[eE][+-]?[0-9])")
