@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from phobos.value import value
 
 
@@ -37,3 +39,51 @@ class Plan:
     timeout_source: str
     checks: tuple[Check, ...]
     notes: tuple[str, ...]
+
+    @property
+    def blocks(self) -> int:
+        return self.grid[0] * self.grid[1] * self.grid[2]
+
+    def __str__(self) -> str:
+        rows = [("device", self.device)]
+        extents = self.grid if self.grid[2] != 1 else self.grid[:2] if self.grid[1] != 1 else self.grid[:1]
+        blocks = " x ".join(map(str, extents))
+        noun = "block" if self.blocks == 1 else "blocks"
+        rows.append(("grid", f"{blocks} {noun} of {self.block} threads ({self.grid_source})"))
+        if self.constants:
+            rows.append(("constants", ", ".join(f"{name} = {number}" for name, number in self.constants.items())))
+        if self.schedule != "flat":
+            rows.append(("schedule", self.schedule))
+        if self.resident is not None:
+            where = "" if self.ctas_per_sm is None else f" ({self.ctas_per_sm} per multiprocessor, {self.limiter})"
+            rows.append(("resident", f"{self.resident} blocks at once{where}"))
+        if self.registers is not None:
+            rows.append(("registers", f"{self.registers} a thread, {self.shared_bytes or 0} bytes of shared memory"))
+        if self.timeout_s:
+            rows.append(("timeout", f"{self.timeout_s:g} s ({self.timeout_source})"))
+        lines = [f"plan for {self.kernel}"]
+        lines += [f"  {name:<10} {text}" for name, text in rows]
+        for check in self.checks:
+            place = f" (line {check.line})" if check.line is not None else ""
+            lines.append(f"  {'checked':<10} {check.obligation}: {check.outcome}{place}")
+        lines += [f"  {'note':<10} {note}" for note in self.notes]
+        return "\n".join(lines)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "grid": list(self.grid),
+            "grid_source": self.grid_source,
+            "block": self.block,
+            "constants": dict(self.constants),
+            "shared_bytes": self.shared_bytes,
+            "registers": self.registers,
+            "ctas_per_sm": self.ctas_per_sm,
+            "limiter": self.limiter,
+            "resident": self.resident,
+            "schedule": self.schedule,
+            "timeout_s": self.timeout_s,
+            "timeout_source": self.timeout_source,
+            "checks": [{"obligation": c.obligation, "outcome": c.outcome, "line": c.line} for c in self.checks],
+            "notes": list(self.notes),
+        }

@@ -17,8 +17,8 @@ from phobos.semantics.uniformity import Level, uniformity_of
 _HELP = {
     "PH203": "move the barrier out of the `if`, so that every block passes it",
     "PH204": "let every block pass the barrier before any of them leaves",
-    "PH205": "give every block the same number of rounds (round the count up and mask the surplus), or move the barrier "
-    "behind the loop",
+    "PH205": "give every block the same number of rounds (round the count up and mask the surplus), or move the "
+    "barrier behind the loop",
     "PH215": "two calls are two barriers: hoist them into one behind the `if`",
     "PH508": "make sure that a block which can run ends the wait; blocks wait for each other through atomics, and only "
     "in a `@persistent` grid do all of them run at once",

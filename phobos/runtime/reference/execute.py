@@ -66,7 +66,7 @@ def execute(
     params: Mapping[str, Value],
     dims: Mapping[str, int],
     grid: tuple[int, int, int],
-    options: Options = Options(),
+    options: Options,
 ) -> Outcome:
     """Run `program` on arrays, in place. Raises `Fault`, `NotExecutable`, and `races.TooLarge`.
 
@@ -95,6 +95,7 @@ class _Run:
         self.block_phases = self.batched = self.phases = 0
         self.log = Log()
         self.stuck: dict[int, tuple[Group, ir.While]] = {}
+        self.woken = False  # a block has left `stuck` since the scheduler last looked
         self.looping: dict[int, tuple[Group, ir.While, list[Change]]] = {}
         name = options.scheduler
         if options.races:
@@ -422,6 +423,9 @@ class _Run:
                 block = scheduler.pick(runnable)
                 group = live[block]
                 self.turn(group)
+                if self.woken:  # before anything is concluded from who is left to run
+                    self.woken = False
+                    runnable = sorted(set(live) - set(self.stuck))
                 instruction = instructions[group.pc]
                 if instruction.kind == END:
                     self.over(group, instruction.statement)
@@ -446,8 +450,6 @@ class _Run:
                     assert isinstance(loop, ir.While)
                     self.round_of_one(group, block, loop, runnable)
                     group.pc = instruction.target
-                if self.stuck and len(runnable) + len(self.stuck) != len(live):
-                    runnable = sorted(set(live) - set(self.stuck))
         finally:
             machine.watching = False
         self.judge(parked, range(next_block, total))
@@ -475,5 +477,6 @@ class _Run:
             other = self.stuck[block][0]
             if other is not group and any(b is buffer and overlap(b, p, piece) for b, p in other.spin.reads):
                 del self.stuck[block]
+                self.woken = True
                 other.spin.forget()
                 self.looping.clear()

@@ -458,9 +458,7 @@ def _math(name: str, inner: Eval, dtype: str) -> Eval:
 def _power(base: Eval, exponent: Eval, dtype: str) -> Eval:
     if dtype in ("f16", "bf16"):
         target = DTYPES[dtype]
-        return lambda group: np.power(base(group).astype(np.float32), exponent(group).astype(np.float32)).astype(
-            target
-        )
+        return lambda group: np.power(base(group).astype(np.float32), exponent(group).astype(np.float32)).astype(target)
     return lambda group: np.power(base(group), exponent(group))
 
 
@@ -545,9 +543,7 @@ def _dot(left: Eval, right: Eval, a_type: str, b_type: str, dtype: str, transpos
 
         return real
     narrow = a_type in ("i8", "u8") and b_type in ("i8", "u8")
-    exact = (
-        np.dtype(np.float64) if narrow else np.dtype(np.int64)
-    )  # products of bytes sum exactly in f64, and by BLAS
+    exact = np.dtype(np.float64) if narrow else np.dtype(np.int64)  # products of bytes sum exactly in f64, and by BLAS
 
     def whole(group: Group) -> Value:
         a, b = left(group).astype(exact), right(group).astype(exact)

@@ -191,8 +191,7 @@ def _join(parts: list[Value], sizes: list[int], order: Array | None, dtype: np.d
         if all(part.shape[0] == 1 for part in parts) and all(_same_cells(part, head) for part in parts):
             return head
         rows = [
-            part if part.shape[0] == n else np.broadcast_to(part, (n, *part.shape[1:]))
-            for n, part in zip(sizes, parts)
+            part if part.shape[0] == n else np.broadcast_to(part, (n, *part.shape[1:])) for n, part in zip(sizes, parts)
         ]
         whole = np.concatenate(rows)
     else:

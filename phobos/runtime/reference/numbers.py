@@ -89,9 +89,7 @@ def _quotient(left: int, right: int) -> int:
 def _divide_arrays(left: Value, right: Value) -> Array:
     quotient = np.asarray(np.floor_divide(left, right))
     inexact = np.fmod(left, right) != 0
-    return np.asarray(
-        quotient + (inexact & ((np.asarray(left) < 0) != (np.asarray(right) < 0))), dtype=quotient.dtype
-    )
+    return np.asarray(quotient + (inexact & ((np.asarray(left) < 0) != (np.asarray(right) < 0))), dtype=quotient.dtype)
 
 
 def integer(op: str, left: Value, right: Value, dtype: str) -> Value:

@@ -320,9 +320,7 @@ class Clocks:
             stored = None
             if values is not None:
                 stored = _shown(np.broadcast_to(values, (1, *piece.lengths))[(0, *inner)])
-            raise race(
-                buffer, index, (block, now, place), (other, kind, earlier), stored, _shown(buffer.array[index])
-            )
+            raise race(buffer, index, (block, now, place), (other, kind, earlier), stored, _shown(buffer.array[index]))
 
     def read(self, group: Group, buffer: Buffer, piece: Piece, who: Array, place: Place) -> None:
         block = int(who[0])

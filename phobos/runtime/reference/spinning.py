@@ -134,9 +134,7 @@ def meets(buffer: Buffer, piece: Piece, changes: list[Change]) -> bool:
 def overlap(buffer: Buffer, left: Piece, right: Piece) -> bool:
     """Whether two pieces of one tensor share a cell."""
     if left.starts is None and right.starts is None and left.step is None and right.step is None:
-        return all(
-            a < b + m and b < a + n for a, n, b, m in zip(left.first, left.lengths, right.first, right.lengths)
-        )
+        return all(a < b + m and b < a + n for a, n, b, m in zip(left.first, left.lengths, right.first, right.lengths))
     cells = np.zeros(buffer.extents, np.bool_)
     left.write(cells, True)
     return bool(right.read(cells).any())

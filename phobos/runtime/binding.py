@@ -1,0 +1,252 @@
+"""Arguments to parameters: which array is which tensor, what the symbols are, and whether all that agrees.
+
+Nothing is launched and no device asked. Every refusal names the argument, the line of the kernel and the way out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from phobos.diagnostic import Span
+from phobos.errors import LaunchError
+from phobos.runtime.arrays import Given, describe, is_array
+from phobos.runtime.faults import refusal
+from phobos.semantics import ir
+from phobos.semantics.program import Program
+from phobos.value import value
+
+if TYPE_CHECKING:
+    from phobos.semantics.module import Module, Unit
+
+_FLOATS = ("f16", "bf16", "f32", "f64")
+_RANGES = {"i8": 8, "u8": 8, "i32": 32, "i64": 64, "index": 64}
+
+
+@value
+class Bound:
+    """Arguments that fit. `supplied` are the barrier tensors that were left out, with the shape they need.
+
+    `sizes` holds every number known by name: extents, integer parameters, constants.
+    """
+
+    module: Module
+    unit: Unit
+    program: Program
+    tensors: dict[str, Given]
+    params: dict[str, Any]
+    dims: dict[str, int]
+    supplied: dict[str, tuple[int, ...]]
+    device: str  # "cpu" or "cuda:N"
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        known = {name: constant.value for name, constant in self.program.constants.items()}
+        known.update((name, held) for name, held in self.params.items() if isinstance(held, int))
+        known.update(self.dims)
+        return known
+
+    def line(self, span: Span) -> int:
+        """The line of the file, from 1, of a span of the program."""
+        place = self.module.absolute(self.unit, span)
+        return self.module.file.text.count("\n", 0, place.start) + 1
+
+
+def barrier_tensors(program: Program) -> frozenset[str]:
+    from phobos.semantics.values import statements_of
+
+    return frozenset(s.tensor.name for s in statements_of(program.body) if isinstance(s, ir.Barrier))
+
+
+def bind(module: Module, unit: Unit, program: Program, positional: Sequence[Any], named: Mapping[str, Any]) -> Bound:
+    """Arguments, by position or name, to the kernel's parameters. Raises LaunchError."""
+    barriers = barrier_tensors(program)
+    arguments = _match(module, unit, program, positional, named, barriers)
+    tensors: dict[str, Given] = {}
+    params: dict[str, Any] = {}
+    for parameter in program.parameters:
+        if parameter.name not in arguments:
+            continue
+        given = arguments[parameter.name]
+        if isinstance(parameter, ir.Tensor):
+            tensors[parameter.name] = _tensor(module, unit, parameter, given, parameter.name in barriers)
+        else:
+            params[parameter.name] = _scalar(module, unit, parameter, given)
+    dims = _extents(module, unit, program, tensors, params, barriers)
+    supplied: dict[str, tuple[int, ...]] = {}
+    for name in barriers - set(tensors):
+        supplied[name] = tuple(
+            _known_extent(extent, dims, 2 if axis == 0 else 1)
+            for axis, extent in enumerate(program.tensors[name].extents)
+        )
+        for extent, number in zip(program.tensors[name].extents, supplied[name]):
+            if isinstance(extent, ir.Dim):
+                dims.setdefault(extent.name, number)
+    _same_named(module, unit, program, dims, params)
+    return Bound(module, unit, program, tensors, params, dims, supplied, _device(tensors))
+
+
+def _match(
+    module: Module, unit: Unit, program: Program, positional: Sequence[Any], named: Mapping[str, Any],
+    barriers: frozenset[str],
+) -> dict[str, Any]:  # fmt: skip
+    names = [parameter.name for parameter in program.parameters]
+    shown = f"{program.name}({', '.join(names)})"
+    slots = [name for name in names if name not in named]
+    if len(positional) != len(slots):
+        needed = [name for name in slots if name not in barriers]
+        if len(positional) <= len(needed):
+            slots = needed
+    if len(positional) > len(slots):
+        raise refusal(
+            module, unit, None, f"{len(positional)} arguments given by position, but {shown} takes {len(slots)}", None
+        )
+    arguments = dict(zip(slots, positional))
+    for name, given in named.items():
+        if name not in names:
+            from phobos.language.near import nearest
+
+            near = nearest(name, names)
+            raise refusal(
+                module, unit, None, f"{shown} has no parameter `{name}`", None,
+                help=f"did you mean `{near}`?" if near else None,
+            )  # fmt: skip
+        arguments[name] = given
+    missing = [name for name in names if name not in arguments and name not in barriers]
+    if missing:
+        parameter = next(p for p in program.parameters if p.name == missing[0])
+        listed = ", ".join(f"`{name}`" for name in missing)
+        raise refusal(
+            module, unit, None, f"{shown} needs {listed}", parameter.span, label="no argument was given for this",
+        )  # fmt: skip
+    return {name: given for name, given in arguments.items() if not (name in barriers and given is None)}
+
+
+def _tensor(module: Module, unit: Unit, tensor: ir.Tensor, given: Any, is_barrier: bool) -> Given:
+    try:
+        held = describe(tensor.name, given)
+    except LaunchError as error:
+        raise refusal(module, unit, error.kind, str(error), tensor.span) from None
+    kind = "bad-barrier-tensor" if is_barrier else None
+    declared = f"tensor<{tensor.dtype}>[{', '.join(_spelled(e) for e in tensor.extents)}]"
+    if held.dtype != tensor.dtype:
+        raise refusal(
+            module, unit, kind, f"argument `{tensor.name}` holds {held.dtype}, the kernel declares {declared}",
+            tensor.span, help=f"convert the array to {tensor.dtype} first",
+        )  # fmt: skip
+    if len(held.shape) != len(tensor.extents):
+        raise refusal(
+            module, unit, kind, f"argument `{tensor.name}` has shape {_shape(held.shape)}, the kernel declares "
+            f"{declared}", tensor.span, help=f"pass an array of rank {len(tensor.extents)}",
+        )  # fmt: skip
+    if not held.is_plain:
+        raise refusal(
+            module, unit, kind, f"argument `{tensor.name}` is not row-major: shape {_shape(held.shape)}, strides "
+            f"{_shape(held.strides)} bytes", tensor.span,
+            help="pass a C-contiguous array (the rows of a matrix may be apart)",
+        )  # fmt: skip
+    return held
+
+
+def _scalar(module: Module, unit: Unit, parameter: ir.ScalarParam, given: Any) -> Any:
+    if is_array(given) and getattr(given, "ndim", 0) != 0:
+        raise refusal(
+            module, unit, None, f"argument `{parameter.name}` is an array, the kernel declares {parameter.dtype}",
+            parameter.span,
+        )  # fmt: skip
+    dtype = parameter.dtype
+    number = given.item() if hasattr(given, "item") else given
+    wrong = refusal(
+        module, unit, None, f"argument `{parameter.name}` is {given!r}, the kernel declares {dtype}", parameter.span
+    )
+    if dtype == "bool":
+        if not isinstance(number, bool) and number not in (0, 1):
+            raise wrong
+        return bool(number)
+    if isinstance(number, bool) or not isinstance(number, (int, float)):
+        raise wrong
+    if dtype in _FLOATS:
+        return float(number)
+    if isinstance(number, float):
+        if not number.is_integer():
+            raise wrong
+        number = int(number)
+    bits = _RANGES[dtype]
+    low, high = (0, (1 << bits) - 1) if dtype == "u8" else (-(1 << bits - 1), (1 << bits - 1) - 1)
+    if not low <= number <= high:
+        raise refusal(
+            module, unit, None, f"argument `{parameter.name}` is {number}, which {dtype} cannot hold", parameter.span
+        )
+    return number
+
+
+def _extents(
+    module: Module, unit: Unit, program: Program, tensors: Mapping[str, Given], params: Mapping[str, Any],
+    barriers: frozenset[str],
+) -> dict[str, int]:  # fmt: skip
+    dims: dict[str, int] = {}
+    origin: dict[str, tuple[str, int]] = {}
+    for tensor in program.tensors.values():
+        held = tensors.get(tensor.name)
+        if held is None:
+            continue
+        kind = "bad-barrier-tensor" if tensor.name in barriers else None
+        for axis, (extent, number) in enumerate(zip(tensor.extents, held.shape)):
+            if isinstance(extent, ir.Dim):
+                known = dims.setdefault(extent.name, number)
+                origin.setdefault(extent.name, (tensor.name, axis))
+                if known != number:
+                    first, first_axis = origin[extent.name]
+                    raise refusal(
+                        module, unit, None, f"`{extent.name}` is {known} by axis {first_axis} of `{first}`, "
+                        f"but axis {axis} "
+                        f"of `{tensor.name}` is {number}", tensor.span,
+                        help="arrays that share a symbol must agree on that extent",
+                    )  # fmt: skip
+                continue
+            wanted = extent if isinstance(extent, int) else extent.value
+            if wanted != number:
+                named = "" if isinstance(extent, int) else f"`{extent.name}` = "
+                way = (
+                    None
+                    if isinstance(extent, int)
+                    else (f"pass an array of that extent, or set the constant: constants={{{extent.name!r}: {number}}}")
+                )
+                raise refusal(
+                    module, unit, kind, f"axis {axis} of argument `{tensor.name}` is {number}, the kernel declares "
+                    f"{named}{wanted}", tensor.span, help=way,
+                )  # fmt: skip
+    return dims
+
+
+def _same_named(module: Module, unit: Unit, program: Program, dims: dict[str, int], params: dict[str, Any]) -> None:
+    for parameter in program.params.values():
+        if parameter.name in dims and params.get(parameter.name) != dims[parameter.name]:
+            raise refusal(
+                module, unit, None, f"parameter `{parameter.name}` is {params.get(parameter.name)}, "
+                f"but the extent of that name "
+                f"is {dims[parameter.name]}", parameter.span,
+                help="a scalar parameter that is named like an extent must be passed equal to it",
+            )  # fmt: skip
+
+
+def _known_extent(extent: int | ir.Dim | ir.Constant, dims: Mapping[str, int], otherwise: int) -> int:
+    if isinstance(extent, ir.Dim):
+        return dims.get(extent.name, otherwise)
+    return extent if isinstance(extent, int) else extent.value
+
+
+def _device(tensors: Mapping[str, Given]) -> str:
+    devices = {held.device: name for name, held in tensors.items()}
+    if len(devices) > 1:
+        listed = ", ".join(f"`{name}` on {device}" for device, name in sorted(devices.items()))
+        raise LaunchError(f"the arrays are on different devices ({listed}): bring them to one")
+    return next(iter(devices), "cpu")
+
+
+def _spelled(extent: int | ir.Dim | ir.Constant) -> str:
+    return str(extent) if isinstance(extent, int) else extent.name
+
+
+def _shape(numbers: Sequence[int]) -> str:
+    return "(" + ", ".join(map(str, numbers)) + ("," if len(numbers) == 1 else "") + ")"

@@ -1,0 +1,323 @@
+"""A launch in the reference runtime: the plan, the checks that stand before it, and the run itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from phobos.diagnostic import Diagnostic
+from phobos.errors import LaunchError
+from phobos.runtime import gate
+from phobos.runtime.binding import Bound
+from phobos.runtime.faults import confirmed, raised, refusal
+from phobos.runtime.placing import Placement, place
+from phobos.runtime.plan import Check, Plan
+from phobos.runtime.reference.code import code_of
+from phobos.runtime.reference.execute import STEP_LIMIT, Options, Outcome, execute
+from phobos.runtime.reference.expressions import NotExecutable
+from phobos.runtime.reference.faults import Fault
+from phobos.runtime.reference.numbers import DTYPES, Array
+from phobos.runtime.reference.races import TooLarge
+from phobos.runtime.reference.schedulers import NAMES
+from phobos.semantics import ir
+from phobos.semantics.program import Program
+from phobos.semantics.values import statements_of
+from phobos.value import value
+
+if TYPE_CHECKING:
+    from phobos.runtime.kernel import Kernel, LaunchOptions
+
+DETECTIONS = ("races", "deadlock", "uninitialised", "bounds")
+RESIDENT = 8  # blocks of a persistent grid where nobody says how many
+
+
+@value
+class Judging:
+    """How to run: what to look for beyond what is always looked for, and in which order blocks run."""
+
+    detect: str | tuple[str, ...] = ()
+    scheduler: str | None = None
+    seed: int = 0
+    step_limit: int | None = None
+    progress: Callable[[int, int], None] | None = None
+
+
+@value
+class Prepared:
+    """A launch that nothing forbids."""
+
+    kernel: Kernel
+    placement: Placement
+    plan: Plan
+    arrays: dict[str, Array]
+    resident: int | None
+    timeout_s: float | None
+
+
+@value
+class Verdict:
+    """What a run in the reference runtime did. `block_phases` counts one for each block between two barriers.
+
+    `disproved` are errors of the checker that this run should have shown and did not, at this grid and size.
+    """
+
+    plan: Plan
+    outcome: Outcome
+    elapsed_ms: float
+    disproved: tuple[Diagnostic, ...]
+
+    @property
+    def batched(self) -> int:
+        return self.outcome.batched
+
+    @property
+    def block_phases(self) -> int:
+        return self.outcome.block_phases
+
+
+def prepare(
+    kernel: Kernel, bound: Bound, arguments: tuple[Any, ...], named: Mapping[str, Any], options: LaunchOptions
+) -> Prepared:
+    """Plan a launch and check all that can be checked before it. Raises LaunchError."""
+    constants = dict(options.constants)
+    executable(bound)
+    checks = aligned(bound)
+    if options.schedule not in (None, "flat") or options.l2_group not in (None, 1):
+        _schedule(bound, options)
+
+    def resident(program: Program) -> tuple[int, str]:
+        if options.resident is not None:
+            return options.resident, "as asked for"
+        if options.grid is not None:
+            first = options.grid if isinstance(options.grid, int) else options.grid[0]
+            return first, "the grid asked for"
+        return _target_resident(kernel, program)
+
+    placement = place(bound, options.grid, resident, lambda chosen: kernel.bound(arguments, named, chosen), constants)
+    bound = placement.bound
+    program = bound.program
+    checks += placement.checks
+    checks += barrier_ready(bound)
+    checks += apart(bound)
+    for name in stored_tensors(program):
+        held = bound.tensors.get(name)
+        if held is not None and not held.writeable:
+            raise refusal(
+                bound.module, bound.unit, None, f"argument `{name}` is read-only, but the kernel stores to it",
+                program.tensors[name].span,
+            )  # fmt: skip
+    arrays = {name: held.array for name, held in bound.tensors.items()}
+    for name, shape in bound.supplied.items():
+        arrays[name] = np.zeros(shape, np.int32)
+    ordinary = not program.is_persistent
+    plan = Plan(
+        kernel=kernel.name,
+        device="cpu (reference runtime)",
+        grid=placement.grid,
+        grid_source=placement.source,
+        block=program.launch.threads,
+        constants={name: constant.value for name, constant in program.constants.items()},
+        schedule=options.schedule or "flat",
+        shared_bytes=None,
+        registers=None,
+        ctas_per_sm=None,
+        limiter=None,
+        resident=placement.resident if placement.resident is not None else options.resident,
+        timeout_s=options.timeout or None,
+        timeout_source="as asked for" if options.timeout else "",
+        checks=tuple(checks),
+        notes=placement.notes,
+    )
+    return Prepared(kernel, placement, plan, arrays, options.resident if ordinary else None, options.timeout or None)
+
+
+def judge(prepared: Prepared, judging: Judging) -> Verdict:
+    """Run. Raises KernelFault, LaunchError."""
+    bound = prepared.placement.bound
+    program = bound.program
+    races = _detections(judging.detect)
+    if judging.scheduler is not None and judging.scheduler not in NAMES:
+        raise LaunchError(f"no scheduler is called {judging.scheduler!r}: choose {', '.join(NAMES)}")
+    options = Options(
+        races=races,
+        scheduler=judging.scheduler,
+        seed=judging.seed,
+        resident=prepared.resident,
+        timeout_s=prepared.timeout_s,
+        step_limit=judging.step_limit or STEP_LIMIT,
+        progress=judging.progress,
+    )
+    params = {}
+    for name, parameter in program.params.items():
+        held = bound.params[name]
+        params[name] = DTYPES[parameter.dtype].type(held) if isinstance(held, float) else held
+    started = perf_counter()
+    try:
+        outcome = execute(program, prepared.arrays, params, bound.dims, prepared.placement.grid, options)
+    except Fault as fault:
+        raise raised(bound.module, bound.unit, fault) from None
+    except TooLarge as error:
+        raise LaunchError(str(error)) from None
+    elapsed = 1e3 * (perf_counter() - started)
+    missed = tuple(gate.doubtful(prepared.kernel.findings))
+    return Verdict(prepared.plan, outcome, elapsed, missed)
+
+
+def executable(bound: Bound) -> None:
+    """Raises LaunchError where the kernel holds something that is checked but not executed, and names it."""
+    try:
+        code_of(bound.program)
+    except NotExecutable as error:
+        what = "per-thread code is not supported" if error.what.startswith("ctx.") else "it is not executed here"
+        raise refusal(
+            bound.module, bound.unit, None, f"`{error.what}` cannot run: {what}", error.node.span,
+            label="checked, but not executable yet",
+        ) from None  # fmt: skip
+
+
+def stored_tensors(program: Program) -> list[str]:
+    """The tensors that a kernel writes, in the order of its parameters, barrier tensors left out."""
+    names = set()
+    for statement in statements_of(program.body):
+        if isinstance(statement, ir.Store) and isinstance(statement.access.base, ir.Tensor):
+            names.add(statement.access.base.name)
+        elif isinstance(statement, ir.Atomic):
+            names.add(statement.tensor.name)
+    return [name for name in program.tensors if name in names]
+
+
+def aligned(bound: Bound) -> list[Check]:
+    """Each `@aligned` promise against the real extents."""
+    checks: list[Check] = []
+    program = bound.program
+    for promise in program.promises:
+        extent = bound.dims.get(promise.dim)
+        if extent is None and promise.dim in program.constants:
+            extent = program.constants[promise.dim].value
+        if extent is None or promise.tile <= 0:
+            continue
+        tile = f"{promise.constant.name} = {promise.tile}" if promise.constant is not None else str(promise.tile)
+        if extent % promise.tile:
+            low = extent // promise.tile * promise.tile
+            raise refusal(
+                bound.module, bound.unit, "aligned-broken", f"{promise.dim} = {extent} is not a whole number of {tile}",
+                promise.key, label=f"promised here, {promise.dim} is {extent}",
+                help=f"pad {promise.dim} to {low + promise.tile}, or take the promise out",
+            )  # fmt: skip
+        checks.append(
+            Check(f"@aligned({promise.dim})", f"{extent} is a whole number of {tile}", bound.line(promise.key))
+        )
+    return checks
+
+
+def barrier_ready(bound: Bound) -> list[Check]:
+    """A barrier tensor that the caller brought: at least 2 elements, and a count of zero."""
+    from phobos.runtime.binding import barrier_tensors
+
+    checks: list[Check] = []
+    for name in sorted(barrier_tensors(bound.program)):
+        tensor = bound.program.tensors[name]
+        held = bound.tensors.get(name)
+        if held is None:
+            checks.append(Check(f"barrier tensor `{name}`", "supplied by the runtime", None))
+            continue
+        size = held.shape[0] if held.shape else 0
+        wrong = None
+        if tensor.dtype != "i32":
+            wrong = f"holds {tensor.dtype}, a barrier needs i32"
+        elif size < 2 or any(n != 1 for n in held.shape[1:]):
+            wrong = f"has shape {held.shape}, a barrier needs at least 2 elements along its leading dimension"
+        elif int(held.array.reshape(-1)[0]) != 0:
+            wrong = f"starts with {int(held.array.reshape(-1)[0])}, its count must be 0 before a launch"
+        if wrong is not None:
+            raise refusal(
+                bound.module, bound.unit, "bad-barrier-tensor", f"barrier tensor `{name}` {wrong}", tensor.span,
+                help="leave it out and the runtime supplies one, or pass a zeroed i32 array of 2 elements",
+            )  # fmt: skip
+        checks.append(Check(f"barrier tensor `{name}`", f"i32, {size} elements, count 0", bound.line(tensor.span)))
+    return checks
+
+
+def apart(bound: Bound) -> list[Check]:
+    """No two arguments may share memory where the kernel is safe only if they do not."""
+    checks: list[Check] = []
+    names = list(bound.tensors)
+    stored = set(stored_tensors(bound.program))
+    needed = _needed_apart(bound.program)
+    for at, first in enumerate(names):
+        for second in names[at + 1 :]:
+            if needed is None:
+                matters = first in stored or second in stored
+            else:
+                matters = frozenset((first, second)) in needed
+            if not matters:
+                continue
+            if bound.tensors[first].overlaps(bound.tensors[second]):
+                raise refusal(
+                    bound.module, bound.unit, None,
+                    f"arguments `{first}` and `{second}` share memory, and `{bound.program.name}` "
+                    "is safe only if they do not", bound.program.tensors[second].span, help="pass separate arrays",
+                )  # fmt: skip
+            if needed is not None:
+                checks.append(Check(f"`{first}` and `{second}` do not overlap", "apart in memory", None))
+    return checks
+
+
+def _needed_apart(program: Program) -> set[frozenset[str]] | None:
+    """The pairs of tensors that must not overlap; None where that is not known, so that any stored one must not."""
+    from phobos.semantics.obligations import obligations_of
+
+    try:
+        obligations = obligations_of(program)
+    except NotImplementedError:
+        return None
+    pairs: set[frozenset[str]] = set()
+    for obligation in obligations:
+        if obligation.kind == "no-overlap" and isinstance(obligation.subject, tuple):
+            named = [part.name for part in obligation.subject if isinstance(part, ir.Tensor)]
+            if len(named) == 2:
+                pairs.add(frozenset(named))
+    return pairs
+
+
+def _detections(detect: str | tuple[str, ...]) -> bool:
+    words = [word.strip() for word in detect.split(",")] if isinstance(detect, str) else list(detect)
+    for word in words:
+        if word and word not in DETECTIONS:
+            raise LaunchError(f"nothing is called {word!r} that could be detected: choose {', '.join(DETECTIONS)}")
+    return "races" in words
+
+
+def _schedule(bound: Bound, options: LaunchOptions) -> None:
+    from phobos.runtime.kernel import SCHEDULES
+
+    name = (options.schedule or "flat").replace("_", "-")
+    if name not in SCHEDULES:
+        raise LaunchError(f"no schedule is called {options.schedule!r}: choose {', '.join(SCHEDULES)}")
+    if bound.program.is_persistent:
+        raise refusal(
+            bound.module, bound.unit, None,
+            f"`{bound.program.name}` is `@persistent` and walks its tiles itself: schedule "
+            f"{name} is for ordinary kernels", None,
+        )  # fmt: skip
+    # A schedule changes which worker runs a block and when, never what the block computes.
+
+
+def _target_resident(kernel: Kernel, program: Program) -> tuple[int, str]:
+    """What the first configured target holds, else a small number."""
+    from phobos.check.cards import most_resident
+    from phobos.check.configuration import of_file
+
+    if not kernel.path.startswith("<"):
+        targets = of_file(kernel.path).target
+        if targets:
+            count = most_resident(program, targets[0])
+            if count:
+                return count, f"what {targets[0]} holds"
+    return RESIDENT, "the reference runtime's own number, as no target is configured"
+
+
+__all__ = ["Judging", "Prepared", "Verdict", "confirmed", "judge", "prepare"]

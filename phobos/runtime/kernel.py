@@ -1,0 +1,260 @@
+"""The Python API: modules of kernels, and a kernel that can be called, planned, compiled and judged.
+
+Calling a kernel on NumPy arrays runs the reference runtime, on arrays of a GPU the CUDA runtime, which is
+imported then and not before. Arrays are written in place.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from phobos.errors import LaunchError
+from phobos.runtime import gate
+from phobos.runtime.binding import Bound, bind
+from phobos.runtime.placing import GridOption
+from phobos.runtime.plan import Plan
+from phobos.value import value
+
+if TYPE_CHECKING:
+    from phobos.diagnostic import Diagnostic
+    from phobos.runtime.judge import Verdict
+    from phobos.semantics.module import Module, Unit
+
+SCHEDULES = ("flat", "xyz", "persistent-blocked", "persistent-interleaved")
+
+
+@value
+class LaunchOptions:
+    """What a caller may say about one launch; None is "decide". `device` is "cpu" or "cuda:N".
+
+    `constants` are the caller's choices for `@autotune` and `@cluster` names. `timeout` is in seconds, 0 for none.
+    `resident` is how many blocks fit at once in the reference runtime. `keep` lets data stay on chip across barriers.
+    """
+
+    constants: tuple[tuple[str, int], ...] = ()
+    grid: GridOption = None
+    resident: int | None = None
+    schedule: str | None = None
+    l2_group: int | None = None
+    stream: Any = None
+    timeout: float | None = None
+    unchecked: bool = False
+    debug: bool = False
+    keep: bool = True
+    reserved_sms: int = 0
+
+
+NO_OPTIONS = LaunchOptions()
+
+
+def load(path: str | os.PathLike[str]) -> Kernels:
+    """The kernels of a `.ph` file. Raises InputError where it cannot be read."""
+    from phobos.check.project import read
+
+    name = os.fspath(path)
+    return Kernels(name, read(name).text)
+
+
+def kernel(text: str, name: str | None = None) -> Kernel:
+    """The kernel in a source text; `name` says which, where it holds several. Raises LaunchError."""
+    return Kernels("<text>", text).one(name)
+
+
+class Kernels:
+    """The kernels of one file, as attributes and by `[name]`."""
+
+    def __init__(self, path: str, text: str) -> None:
+        from phobos.semantics.module import analyse
+
+        self._path = path
+        self._text = text
+        self._module = analyse(path, text)
+        self._kernels: dict[str, Kernel] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._module.kernels)
+
+    def __iter__(self) -> Iterator[Kernel]:
+        return iter([self[name] for name in self.names])
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.names]
+
+    def __getitem__(self, name: str) -> Kernel:
+        if name not in self._module.kernels:
+            raise KeyError(self._unknown(name))
+        if name not in self._kernels:
+            self._kernels[name] = Kernel(self._path, self._text, name)
+        return self._kernels[name]
+
+    def __getattr__(self, name: str) -> Kernel:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name not in self._module.kernels:
+            raise AttributeError(self._unknown(name))
+        return self[name]
+
+    def one(self, name: str | None = None) -> Kernel:
+        """The kernel called `name`, or the only one. Raises LaunchError."""
+        if name is not None:
+            if name not in self._module.kernels:
+                raise LaunchError(self._unknown(name))
+            return self[name]
+        if len(self.names) == 1:
+            return self[self.names[0]]
+        if not self.names:
+            raise LaunchError(f"{self._path} holds no kernel")
+        raise LaunchError(f"{self._path} holds several kernels ({', '.join(self.names)}): say which")
+
+    def _unknown(self, name: str) -> str:
+        from phobos.language.near import nearest
+
+        near = nearest(name, self.names)
+        known = f"did you mean `{near}`?" if near else f"it holds {', '.join(self.names) or 'none'}"
+        return f"{self._path} has no kernel `{name}`: {known}"
+
+    def __repr__(self) -> str:
+        return f"<kernels of {self._path}: {', '.join(self.names)}>"
+
+
+class Kernel:
+    """One kernel of a file. `k(x, ...)` launches it; keyword arguments that are no option name parameters."""
+
+    def __init__(self, path: str, text: str, name: str) -> None:
+        self.path = path
+        self.text = text
+        self.name = name
+        self._findings: list[Diagnostic] | None = None
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.name} of {self.path}>"
+
+    # --- what it is -----------------------------------------------------------------------------------------
+
+    def analysed(self, constants: Mapping[str, int] | None = None) -> tuple[Module, Unit]:
+        """The file and this kernel in it, at a choice of constants. Raises LaunchError for an unknown constant."""
+        from phobos.semantics.module import analyse
+        from phobos.semantics.program import Settings
+
+        chosen = dict(constants or {})
+        module = analyse(self.path, self.text, Settings(constants=tuple(sorted(chosen.items()))))
+        unit = module.kernels[self.name]
+        for name in chosen:
+            if name not in unit.program.constants:
+                known = ", ".join(unit.program.constants) or "none"
+                raise LaunchError(f"`{self.name}` has no constant `{name}` (it has {known})")
+        return module, unit
+
+    @property
+    def findings(self) -> list[Diagnostic]:
+        """What the checker says of this kernel."""
+        if self._findings is None:
+            self._findings = gate.findings(self.analysed()[0], self.name)
+        return self._findings
+
+    def bound(self, arguments: tuple[Any, ...], named: Mapping[str, Any], constants: Mapping[str, int]) -> Bound:
+        """Arguments matched to parameters at these constants. Raises CheckError, LaunchError."""
+        module, unit = self.analysed(constants)
+        gate.demand(self.findings + gate.own_errors(module, unit), self.name, on_device=False)
+        return bind(module, unit, unit.program, arguments, named)
+
+    # --- running it -----------------------------------------------------------------------------------------
+
+    def __call__(
+        self,
+        *arguments: Any,
+        constants: Mapping[str, int] | None = None,
+        grid: GridOption = None,
+        schedule: str | None = None,
+        l2_group: int | None = None,
+        stream: Any = None,
+        timeout: float | None = None,
+        unchecked: bool = False,
+        debug: bool = False,
+        resident: int | None = None,
+        reserved_sms: int = 0,
+        **named: Any,
+    ) -> None:
+        """Launch on the device of the arrays. Raises CheckError, LaunchError, KernelFault."""
+        options = LaunchOptions(
+            tuple(sorted((constants or {}).items())), grid, resident, schedule, l2_group, stream, timeout, unchecked,
+            debug, True, reserved_sms,
+        )  # fmt: skip
+        bound = self.bound(arguments, named, dict(options.constants))
+        if bound.device == "cpu":
+            self._judged(bound, arguments, named, options)
+            return
+        if not unchecked:
+            gate.demand(self.findings, self.name, on_device=True)
+        from phobos.runtime.cuda.launch import launch
+
+        launch(self, bound, options)
+
+    def plan(
+        self, *arguments: Any, constants: Mapping[str, int] | None = None, grid: GridOption = None,
+        schedule: str | None = None, l2_group: int | None = None, timeout: float | None = None,
+        resident: int | None = None, reserved_sms: int = 0, **named: Any,
+    ) -> Plan:  # fmt: skip
+        """Everything that a launch with these arguments would decide; nothing is launched."""
+        options = LaunchOptions(
+            tuple(sorted((constants or {}).items())), grid, resident, schedule, l2_group, None, timeout,
+            reserved_sms=reserved_sms,
+        )  # fmt: skip
+        bound = self.bound(arguments, named, dict(options.constants))
+        if bound.device == "cpu":
+            from phobos.runtime.judge import prepare
+
+            return prepare(self, bound, arguments, named, options).plan
+        from phobos.runtime.cuda.launch import plan
+
+        return plan(self, bound, options)
+
+    def reference(
+        self, *arguments: Any, detect: str | tuple[str, ...] = (), scheduler: str | None = None, seed: int = 0,
+        resident: int | None = None, grid: GridOption = None, constants: Mapping[str, int] | None = None,
+        schedule: str | None = None, l2_group: int | None = None, timeout: float | None = None,
+        step_limit: int | None = None, **named: Any,
+    ) -> Verdict:  # fmt: skip
+        """Run in the reference runtime, on NumPy arrays, in place. Raises CheckError, LaunchError, KernelFault.
+
+        `detect="races"` looks for races too; every other fault is always looked for. `scheduler` ("round-robin",
+        "random", "adversarial") runs each block as a coroutine; without it blocks run in batches.
+        """
+        options = LaunchOptions(
+            tuple(sorted((constants or {}).items())), grid, resident, schedule, l2_group, None, timeout
+        )
+        bound = self.bound(arguments, named, dict(options.constants))
+        if bound.device != "cpu":
+            raise LaunchError(f"the reference runtime computes on NumPy arrays, these are on {bound.device}")
+        return self._judged(bound, arguments, named, options, detect, scheduler, seed, step_limit)
+
+    def _judged(
+        self, bound: Bound, arguments: tuple[Any, ...], named: Mapping[str, Any], options: LaunchOptions,
+        detect: str | tuple[str, ...] = (), scheduler: str | None = None, seed: int = 0,
+        step_limit: int | None = None,
+    ) -> Verdict:  # fmt: skip
+        from phobos.runtime.judge import Judging, judge, prepare
+
+        judging = Judging(detect, scheduler, seed, step_limit)
+        return judge(prepare(self, bound, arguments, named, options), judging)
+
+    # --- without arguments ----------------------------------------------------------------------------------
+
+    def compile(self, target: str = "sm_90a", constants: Mapping[str, int] | None = None) -> Any:
+        """Compile for a target with NVRTC, no GPU needed: cubin, PTX, registers, shared bytes."""
+        module, unit = self.analysed(constants)
+        gate.demand(self.findings + gate.own_errors(module, unit), self.name, on_device=False)
+        from phobos.runtime.compiling import compiled
+
+        return compiled(self, module, unit, target)
+
+    def persistent_grid(self, constants: Mapping[str, int] | None = None, device: int = 0) -> int:
+        """How many blocks of this kernel a GPU holds at once."""
+        module, unit = self.analysed(constants)
+        gate.demand(self.findings + gate.own_errors(module, unit), self.name, on_device=False)
+        from phobos.runtime.cuda.launch import resident_blocks
+
+        return resident_blocks(self, unit.program, device)
