@@ -76,7 +76,7 @@ class _Maker:
         cursor = self.cursor
         match cursor.position:
             case "item":
-                yield from self.keywords("item")
+                yield from self.keywords("item", 10)
                 yield from self.attributes("@")
             case "attribute":
                 yield from self.attributes("")
@@ -88,6 +88,9 @@ class _Maker:
                 yield from self.axes()
             case "type":
                 yield from self.types()
+            case "result":
+                yield self.keyword("tile", 1)
+                yield from self.scalars(10)
             case "scalar":
                 yield from self.scalars(0)
             case "dimension":
@@ -103,7 +106,6 @@ class _Maker:
                 yield self.keyword("else", 0)
             case "expression":
                 yield from self.values(statement=False)
-                yield from self.keywords("expression")
             case _:
                 return
 
@@ -119,10 +121,10 @@ class _Maker:
         entry = KEYWORDS[word]
         return self.plain(word, "keyword", entry.form, entry.documentation, rank, entry.snippet)
 
-    def keywords(self, where: str) -> Iterator[Completion]:
+    def keywords(self, where: str, rank: int = 50) -> Iterator[Completion]:
         for word, entry in KEYWORDS.items():
             if entry.where == where:
-                yield self.keyword(word, 50)
+                yield self.keyword(word, rank)
 
     def attributes(self, mark: str) -> Iterator[Completion]:
         written = set()
@@ -197,9 +199,15 @@ class _Maker:
 
     def visible(self, kinds: tuple[str, ...]) -> list[Symbol]:
         symbols = self.place.names.visible(self.place.inside)
-        return [symbol for symbol in symbols.values() if symbol.kind in kinds]
+        return [symbol for symbol in symbols.values() if symbol.kind in kinds and not self.being_declared(symbol)]
 
-    def names(self, kinds: tuple[str, ...], rank: int = 0) -> Iterator[Completion]:
+    def being_declared(self, symbol: Symbol) -> bool:
+        """Whether the cursor still stands in the statement that declares it: `let q = |`."""
+        since = self.place.item.text[symbol.visible_from : self.place.inside]
+        return symbol.kind in ("let", "var") and not any(end in since for end in "\n\r;")
+
+    def names(self, kinds: tuple[str, ...], wanted: str | None = None) -> Iterator[Completion]:
+        """Names of these kinds; those whose type fits what is wanted first."""
         program = self.document.program(self.place)
         for symbol in self.visible(kinds):
             meant = meaning(program, symbol) if program is not None else None
@@ -207,14 +215,11 @@ class _Maker:
             kind = _KINDS.get(symbol.kind, "variable")
             if detail.startswith("tile"):
                 kind = "tile"
-            yield self.plain(symbol.name, kind, detail, "", rank)
+            yield self.plain(symbol.name, kind, detail, "", _rank(symbol.kind, detail, wanted))
 
     def values(self, statement: bool) -> Iterator[Completion]:
+        wanted = self.wanted()
         calling = self.cursor.calling
-        builtin = BUILTINS.get(calling.name) if calling is not None else None
-        wanted = builtin.parameters[calling.argument].kind if (
-            builtin is not None and calling is not None and calling.argument < len(builtin.parameters)
-        ) else None  # fmt: skip
         if wanted == "tensor" and calling is not None:
             yield from self.tensors(calling.name)
             return
@@ -222,15 +227,30 @@ class _Maker:
             for axis in "012":
                 yield self.plain(axis, "value", "axis", "", 0)
             return
-        order = _ORDER[wanted] if wanted in _ORDER else _ORDER["statement" if statement else "any"]
-        for rank, kinds in enumerate(order):
-            yield from self.names(kinds, rank)
+        yield from self.names(tuple(_KINDS), wanted or ("statement" if statement else None))
         yield from self.calls(statement, 20)
+        if wanted is None and not statement:
+            yield from self.keywords("expression")
         if self.place.item.node is not None or self.cursor.in_kernel:
             yield self.plain(
                 "ctx", "member", "where this block runs", MEMBERS["block"].documentation, 15,
                 "ctx.${1|block,blocks|}.${2|x,y,z|}", "ctx.",
             )  # fmt: skip
+
+    def wanted(self) -> str | None:
+        """What kind of value fits: a subscript's, else that of the argument under the cursor."""
+        if self.cursor.wanted is not None:
+            return self.cursor.wanted
+        calling = self.cursor.calling
+        if calling is None:
+            return None
+        if calling.name == "range":
+            return "index"
+        builtin = BUILTINS.get(calling.name)
+        if builtin is None or calling.argument >= len(builtin.parameters):
+            return None
+        kind = builtin.parameters[calling.argument].kind
+        return kind if kind in ("tile", "tensor", "index", "axis", "condition", "table", "length") else None
 
     def tensors(self, callee: str) -> Iterator[Completion]:
         """Tensors for a built-in that names one: those that it can take, first."""
@@ -252,7 +272,7 @@ class _Maker:
 
                 parameters = ", ".join(f"${{{i}:{p.name.text}}}" for i, p in enumerate(node.params, 1))
                 yield self.plain(
-                    node.name.text, "function", signature_of(place), comment_above(self.document, place), rank - 2,
+                    node.name.text, "function", signature_of(place), comment_above(self.document, place), 12,
                     f"{node.name.text}({parameters})", node.name.text,
                 )  # fmt: skip
 
@@ -269,16 +289,28 @@ _KINDS: dict[str, Kind] = {
     "let": "variable", "var": "variable", "loop": "variable",
 }  # fmt: skip
 
-_LOCAL = ("let", "var", "loop", "tile")
+_INTEGERS = frozenset(("index", "i8", "u8", "i32", "i64"))
 
-_ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
-    "statement": (("var", "tensor"), ("let", "loop", "tile", "parameter"), ("dimension", "constant")),
-    "any": (_LOCAL, ("parameter", "tensor"), ("dimension", "constant")),
-    "tile": (("let", "var", "tile"), ("tensor",), ("loop", "parameter", "dimension", "constant")),
-    "index": (("loop", "let", "var"), ("parameter", "dimension", "constant"), ("tensor", "tile")),
-    "length": (("constant",), ("dimension", "parameter", *_LOCAL)),
-    "table": (("tensor",), _LOCAL, ("parameter", "dimension", "constant")),
-}
+
+def _rank(kind: str, type: str, wanted: str | None) -> int:
+    """How well a name fits; 0 is best. A name whose type is not known may fit."""
+    tile, tensor = type.startswith("tile"), type.startswith("tensor")
+    match wanted:
+        case "index" | "length":
+            if type in _INTEGERS:
+                constant = kind == "constant"
+                return int(constant if wanted == "index" else not constant) + (kind in ("parameter", "dimension"))
+            return 3 if not type or (tensor and "<i" in type) else 9
+        case "tile" | "table":
+            first, second = (tile, tensor) if wanted == "tile" else (tensor, tile)
+            return 0 if first else 1 if second else 2 if not type else 9
+        case "condition":
+            return 0 if "bool" in type else 1 if tile else 2
+        case "statement":
+            return {"var": 0, "tensor": 0, "dimension": 2, "constant": 2}.get(kind, 1)
+        case _:
+            return {"parameter": 1, "tensor": 1, "dimension": 2, "constant": 2}.get(kind, 0)
+
 
 _ATTRIBUTE_SNIPPETS = {
     "autotune": "autotune(${1:TILE} in [${2:64, 256}])",

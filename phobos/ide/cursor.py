@@ -16,6 +16,7 @@ Position = Literal[
     "member",  # behind `ctx.`
     "axis",  # behind `ctx.block.`
     "type",  # behind a `:` of a parameter or annotation
+    "result",  # behind `->`
     "scalar",  # inside `tensor<`, `tile<`
     "dimension",  # inside `tensor<..>[`, `tile<..>[`
     "range",  # behind `in` of a `for`
@@ -52,7 +53,7 @@ class Cursor:
     in_loop: bool
     in_kernel: bool
     in_function: bool
-    subscripted: str | None  # the innermost `name[` that is open
+    wanted: Literal["index", "length"] | None  # what a subscript needs here
 
 
 @lru_cache(maxsize=64)
@@ -113,13 +114,15 @@ def _classify(tokens: Tokens, count: int, prefix: str, start: int, end: int) -> 
     in_function = "F" in heads
     calling = _calling(tokens, count)
     inner = frames[-1] if frames else None
-    subscripted = next((f.name for f in reversed(frames) if f.opener == "[" and f.name), None)
     previous = kinds[count - 1] if count else ""
+    wanted: Literal["index", "length"] | None = None
+    if inner is not None and inner.opener == "[" and inner.name not in (None, "tensor", "tile"):
+        wanted = "length" if previous == "s" else "index"
     new_line = count == 0 or _line_between(tokens.text, words[count - 1][1], start)
 
     def made(position: Position, path: tuple[str, ...] = (), attribute: str | None = None) -> Cursor:
         return Cursor(
-            position, prefix, start, end, path, calling, attribute, in_loop, in_kernel, in_function, subscripted
+            position, prefix, start, end, path, calling, attribute, in_loop, in_kernel, in_function, wanted
         )
 
     if previous == "." and count >= 2:
@@ -140,7 +143,7 @@ def _classify(tokens: Tokens, count: int, prefix: str, start: int, end: int) -> 
     if previous == ":" and _is_type_colon(tokens, count - 1, inner):
         return made("type")
     if previous == "r":  # ->
-        return made("type")
+        return made("result")
     if previous == "N":  # in
         return made("range" if inner is None or inner.opener == "{" else "expression")
     if previous in ("L", "V", "R", "K", "F") and count:
@@ -153,7 +156,7 @@ def _classify(tokens: Tokens, count: int, prefix: str, start: int, end: int) -> 
         if previous in ("", "}", ";", ")") or new_line:
             return made("item")
         return made("item" if not heads else "statement")
-    if inner is not None and inner.opener == "{" and (previous in ("{", "}", ";", "") ):
+    if inner is not None and inner.opener == "{" and previous in ("{", "}", ";", ""):
         return made("statement")
     return made("expression")
 

@@ -18,7 +18,10 @@ from phobos.value import value
 
 _HEADER = re.compile(r"^[ \t]*//[ \t]*(?P<key>run|expect):(?P<rest>[^\r\n]*)", re.MULTILINE)
 _PAIR = re.compile(r"(?P<key>[^\s=]+)=(?P<value>\S*)")
-_OPTIONS = frozenset(["kernel", "grid", "resident", "schedule", "l2_group", "device", "detect", "scheduler", "seed", "timeout"])
+_OPTIONS = frozenset((
+    "kernel", "grid", "resident", "schedule", "l2_group",
+    "device", "detect", "scheduler", "seed", "timeout",
+))  # fmt: skip
 
 
 @value

@@ -14,7 +14,10 @@ from phobos.ide.references import Subject, occurrences_of, subject_at, use_at
 from phobos.language.builtins import BUILTINS
 from phobos.syntax import tree
 
-KEYWORDS = frozenset(["kernel", "fn", "let", "var", "if", "else", "for", "in", "while", "break", "continue", "return", "true", "false"])
+KEYWORDS = frozenset((
+    "kernel", "fn", "let", "var", "if", "else", "for",
+    "in", "while", "break", "continue", "return", "true", "false",
+))  # fmt: skip
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 

@@ -12,11 +12,11 @@ def selection(document: Document, offset: int) -> list[Range]:
     place = document.place(offset)
     if place is not None:
         ranges.append(place.range(0, len(place.item.text)))
+        if place.item.node is not None:
+            ranges.extend(place.range(node.start, node.end) for node in path_to(place.item.node, place.inside))
         for comment in place.item.comments:
             if comment.start <= place.inside <= comment.end:
                 ranges.append(place.range(comment.start, comment.end))
-        if place.item.node is not None:
-            ranges.extend(place.range(node.start, node.end) for node in path_to(place.item.node, place.inside))
     grown = [ranges[0]]
     for inner in ranges[1:]:
         outer = grown[-1]

@@ -15,7 +15,7 @@ log = logging.getLogger("phobos.lsp")
 
 
 def serve(address: tuple[str, int] | None, log_file: str | None, verbose: bool) -> int:
-    """Serve one client until it leaves: 0 after `shutdown` and `exit`, 1 when it just went away, 2 if none could come."""
+    """Serve one client until it leaves: 0 after `shutdown` and `exit`, 1 when it just went, 2 if none could come."""
     try:
         _logging(log_file, verbose)
     except OSError as error:
@@ -125,4 +125,4 @@ def _logging(log_file: str | None, verbose: bool) -> None:
     root.setLevel(logging.WARNING)
     log.setLevel(logging.DEBUG if verbose else logging.INFO if log_file else logging.WARNING)
     # pygls logs every message it sends in full at INFO.
-    logging.getLogger("pygls").setLevel(logging.ERROR if not verbose else logging.WARNING)
+    logging.getLogger("pygls").setLevel(logging.WARNING if verbose else logging.CRITICAL)  # `Server` says the rest
