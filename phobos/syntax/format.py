@@ -15,7 +15,7 @@ from phobos.value import value
 
 __all__ = ["LINE_LENGTH", "FormatError", "TextEdit", "format_range", "format_text"]
 
-LINE_LENGTH = 100
+LINE_LENGTH = 120
 _INDENT = 2
 _CONTINUATION = 4
 _BOM = "\ufeff"
