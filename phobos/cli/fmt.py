@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from itertools import pairwise
 
 from phobos.check.configuration import of_file
 from phobos.check.project import Source, find, read, read_stdin, write
+from phobos.cli import complain
 from phobos.errors import InputError
 from phobos.syntax.format import FormatError, format_range, format_text
 from phobos.syntax.lines import LineIndex
@@ -50,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
         try:
             text = _formatted(source, arguments)
         except FormatError as error:
-            _complain(f"{source.name}:{error}; the file is left as it is")
+            complain(f"{source.name}:{error}; the file is left as it is")
             failed += 1
             continue
         changed += text != source.text
@@ -60,9 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
             elif text != source.text:
                 write(source.name, text, source.bom)
         elif text != source.text:
-            _print_exactly(
-                None, f"would format {source.name}\n" if arguments.check else unified(source.name, source.text, text)
-            )
+            said = unified(source.name, source.text, text) if arguments.diff else f"would format {source.name}\n"
+            _print_exactly(None, said)
     if arguments.paths != ["-"] and not arguments.diff:
         print(_summary(changed, len(sources) - changed, failed, would=arguments.check))
     if failed:
@@ -82,7 +83,7 @@ def unified(name: str, before: str, after: str) -> str:
 
 def _split(text: str) -> list[str]:
     starts = [*LineIndex(text).starts, len(text)]
-    return [text[a:b] for a, b in zip(starts, starts[1:]) if a < b]
+    return [text[a:b] for a, b in pairwise(starts) if a < b]
 
 
 def _formatted(source: Source, arguments: argparse.Namespace) -> str:
@@ -110,7 +111,7 @@ def _sources(arguments: argparse.Namespace) -> tuple[list[Source], int]:
         try:
             sources.append(read(name))
         except InputError as error:
-            _complain(str(error))
+            complain(str(error))
             failed += 1
     return sources, failed
 
@@ -123,9 +124,7 @@ def _summary(changed: int, unchanged: int, failed: int, *, would: bool) -> str:
     if changed:
         parts.append(f"{files(changed)} {'would be formatted' if would else 'formatted'}")
     if unchanged:
-        parts.append(
-            f"{files(unchanged)} {'already formatted' if would else 'left as they were' if unchanged > 1 else 'left as it was'}"
-        )
+        parts.append(f"{files(unchanged)} already formatted")
     if failed:
         parts.append(f"{files(failed)} with errors")
     return (", ".join(parts) or "No .ph files") + "."
@@ -141,11 +140,6 @@ def _print_exactly(source: Source | None, text: str) -> None:
         return
     stream.write((b"\xef\xbb\xbf" if source is not None and source.bom else b"") + data)
     stream.flush()
-
-
-def _complain(message: str) -> None:
-    sys.stdout.flush()
-    print(f"phobos: error: {message}", file=sys.stderr)
 
 
 def _lines(text: str) -> Lines:
