@@ -21,9 +21,7 @@ def check(text: str, path: str = "<text>", configuration: Configuration = DEFAUL
 class _Callable(ModuleType):
     """`phobos.check(text)` is public, and importing this package puts it under that very name."""
 
-    def __call__(
-        self, text: str, path: str = "<text>", configuration: Configuration = DEFAULT
-    ) -> list[Diagnostic]:
+    def __call__(self, text: str, path: str = "<text>", configuration: Configuration = DEFAULT) -> list[Diagnostic]:
         return check(text, path, configuration)
 
 

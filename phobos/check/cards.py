@@ -41,5 +41,7 @@ def most_resident(program: Program, target: str) -> int | None:
 
 
 def shared_bytes(program: Program) -> int:
-    """Shared bytes of one block, as the emitter plans them."""
-    return 0
+    """Shared bytes of one block: its tiles where they take the most."""
+    from phobos.check.rules.ph402_shared_memory_exceeded import most_live
+
+    return most_live(program).bytes

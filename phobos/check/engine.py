@@ -6,7 +6,7 @@ twenty kernels runs no rule again. `findings` places them in the file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from phobos.check import registry
 from phobos.check.configuration import DEFAULT, Configuration
@@ -48,7 +48,7 @@ def findings(path: str, text: str, configuration: Configuration = DEFAULT) -> li
         for problem in unit.problems:
             found.append(worded(problem).map_spans(lambda span, unit=unit: module.absolute(unit, span)))  # type: ignore[misc]
         grid = fixed_grid(text, unit.program.name) if unit.program.owner is None else None
-        for diagnostic in diagnostics_of(unit.program, configuration.target, grid):
+        for diagnostic in diagnostics_of(unit.program, configuration.target, grid, _rebuilder(module, unit)):
             found.append(diagnostic.map_spans(lambda span, unit=unit: module.absolute(unit, span)))  # type: ignore[misc]
     found = first_to_speak(distinct(found))
     if MARK in text:
@@ -62,14 +62,17 @@ def findings(path: str, text: str, configuration: Configuration = DEFAULT) -> li
 
 
 def diagnostics_of(
-    program: Program, targets: tuple[str, ...] = (), grid: FixedGrid | None = None
+    program: Program,
+    targets: tuple[str, ...] = (),
+    grid: FixedGrid | None = None,
+    at: Callable[[Mapping[str, int]], Program] | None = None,
 ) -> tuple[Diagnostic, ...]:
     """What the rules that read facts say of one program, in spans of its item; kept with the program."""
     key = ("check", targets, (grid.blocks, grid.source) if grid else None)
     facts: dict[object, object] = program._facts  # type: ignore[assignment]
     known = facts.get(key)
     if known is None:
-        known = facts[key] = tuple(_run(Context(program, targets, grid)))
+        known = facts[key] = tuple(_run(Context(program, targets, grid, at)))
     return known  # type: ignore[return-value]
 
 
@@ -78,6 +81,9 @@ def _run(context: Context) -> list[Diagnostic]:
     if context.program.owner is None and context.program.body is not None:
         for check in checks():
             found += check(context)
+    told = [*map(worded, context.program.problems), *found]
+    if any(d.severity == "error" and d.code.startswith("PH2") for d in told):
+        found = [d for d in found if d.code != "PH210"]  # first what hangs
     return found
 
 
@@ -109,6 +115,18 @@ def _syntax_finding(path: str, offset: int, problem: tree.SyntaxProblem) -> Diag
         problem.label, tuple(Related(place(start, end), said) for start, end, said in problem.related), (),
         problem.help, fix,
     )  # fmt: skip
+
+
+def _rebuilder(module: modules.Module, unit: modules.Unit) -> Callable[[Mapping[str, int]], Program]:
+    def at(constants: Mapping[str, int]) -> Program:
+        from phobos.semantics.build import build
+
+        settings = unit.program.settings
+        fixed = tuple(sorted((dict(settings.constants) | dict(constants)).items()))
+        functions = {name: one.item for name, one in module.functions.items()}
+        return build(unit.item, functions, Settings(fixed, settings.sizes, settings.known_functions))
+
+    return at
 
 
 def checks() -> list[Check]:

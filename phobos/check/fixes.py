@@ -33,9 +33,7 @@ def fix_all(
     refused: set[tuple[str, str]] = set()
     found = findings(path, text, configuration)
     for _ in range(ROUNDS):
-        chosen = [
-            d for d in _without_overlap(found, unsafe) if wanted(d) and (d.code, _shown(d, text)) not in refused
-        ]
+        chosen = [d for d in _without_overlap(found, unsafe) if wanted(d) and (d.code, _shown(d, text)) not in refused]
         if not chosen:
             break
         changed = apply_edits(text, [edit for d in chosen if d.fix is not None for edit in d.fix.edits])

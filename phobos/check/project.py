@@ -1,4 +1,4 @@
-"""Which files are meant, and what stands in them: walking, `.gitignore`, decoding, writing without a half-written file."""
+"""Which files are meant and what stands in them: walking, `.gitignore`, decoding, and writing in one step."""
 
 from __future__ import annotations
 
@@ -99,9 +99,7 @@ def _umask() -> int:
     return mask
 
 
-def find(
-    paths: Iterable[str], configuration_of: Callable[[str], Configuration] = of_file
-) -> list[str]:
+def find(paths: Iterable[str], configuration_of: Callable[[str], Configuration] = of_file) -> list[str]:
     """The `.ph` files that `paths` mean, each once, in order of name. A file that is named is taken as it is."""
     found: dict[str, str] = {}
     for path in paths:

@@ -6,6 +6,8 @@ none, its findings come from there under its code. `RULE = Rule.of(__name__, "er
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from phobos.diagnostic import Diagnostic, Fix, Related, Severity, Span, Tag
 from phobos.semantics.program import Program
 from phobos.value import value
@@ -29,11 +31,15 @@ class FixedGrid:
 
 @value
 class Context:
-    """What a rule may read: the program, the cards asked for, the grid if something fixes it."""
+    """What a rule may read: the program, the cards asked for, the grid if something fixes it.
+
+    `at` is the same kernel at other constants; None where it was not built from a text.
+    """
 
     program: Program
     targets: tuple[str, ...] = ()
     grid: FixedGrid | None = None
+    at: Callable[[Mapping[str, int]], Program] | None = None
 
 
 @value

@@ -72,10 +72,10 @@ def strides_of(program: Program) -> tuple[Stride, ...]:
             flaw = _flaw(program, values, loop)
             if flaw is not None:
                 out.append(Stride(statement, "grid", shown_first, shown_step, flaw, 0))
-        elif loop.step != first and loop.hi is not None and not loop.hi.mentions("block"):
-            if _starts_stored_span(program, values, loop):
-                literal = _multiple(shown_step, shown_first)
-                out.append(Stride(statement, "literal" if literal > 1 else "other", shown_first, shown_step, "", literal))
+        elif loop.step != first and _all_walk_to_one_end(loop) and _starts_stored_span(program, values, loop):
+            literal = _multiple(shown_step, shown_first)
+            kind = "literal" if literal > 1 else "other"
+            out.append(Stride(statement, kind, shown_first, shown_step, "", literal))
     return tuple(out)
 
 
@@ -85,6 +85,11 @@ def start_factor(lo: Poly) -> Poly | None:
         return None
     factor = lo.coefficient(BLOCK)
     return factor if _same_for_all(factor) and _same_for_all(lo.without(BLOCK)) else None
+
+
+def _all_walk_to_one_end(loop: LoopFact) -> bool:
+    """Whether the loop's end is the same for all blocks; where it is not, each block has a stretch of its own."""
+    return loop.hi is not None and not loop.hi.mentions("block")
 
 
 def _same_for_all(poly: Poly) -> bool:
@@ -196,7 +201,7 @@ def _cells(values: Values, first: Poly, length: Poly, known: Mapping[Atom, int])
 
 
 def _number(poly: Poly, known: Mapping[Atom, int]) -> int | None:
-    """The number a polynomial is at these atoms. An extent or parameter that only shifts or scales is taken as given."""
+    """The number a polynomial is at these atoms, None where another atom stands in it."""
     total = 0
     for monomial, c in poly.terms.items():
         for atom in monomial:

@@ -158,7 +158,7 @@ def unique(spans: Iterable[tuple[Span, str]]) -> tuple[Related, ...]:
 
 
 def covering(first: Span, last: Span, otherwise: Span | None = None) -> Span:
-    """From the beginning of one span to the end of another; where they lie in different texts, `otherwise` or the first."""
+    """From the beginning of one span to the end of another; where they lie in different texts, `otherwise`."""
     if first.owner != last.owner:
         return otherwise or first
     if last.end < first.start:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from phobos import __version__
 
@@ -27,7 +28,9 @@ COMMANDS = {
     "lsp": "serve editors",
     "doctor": "say what works on this machine and mend what does not",
 }
-_EXAMPLE = "example:\n  phobos check kernels/        look for hangs and races\n  phobos check --help          every option, with an example"
+_EXAMPLE = """example:
+  phobos check kernels/        look for hangs and races
+  phobos check --help          every option, with an example"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -144,7 +147,5 @@ def _readable_output() -> None:
 
 def _abandon_stdout() -> None:
     """Keep the interpreter from complaining about the closed pipe when it flushes at exit."""
-    try:
+    with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):
-        pass

@@ -36,7 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shown = parser.add_argument_group("what is shown")
     shown.add_argument("--output-format", choices=FORMATS, metavar="FORM", help=", ".join(FORMATS))
     shown.add_argument("--output-file", metavar="FILE", help="write the report there")
-    shown.add_argument("--severity", choices=SEVERITIES, help="the least to report (default warning; info in JSON and SARIF)")
+    shown.add_argument(
+        "--severity", choices=SEVERITIES, help="the least to report (default warning; info in JSON and SARIF)"
+    )
     shown.add_argument("--statistics", action="store_true", help="count findings by rule instead of listing them")
     shown.add_argument("--fail-on", choices=SEVERITIES, help="the least that makes the exit code 1 (default warning)")
     shown.add_argument("--exit-zero", action="store_true", help="exit 0 even with findings")
@@ -46,15 +48,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     rules.add_argument("--ignore", action="append", metavar="CODES", help="not these")
     change = parser.add_argument_group("changing files")
     change.add_argument("--fix", action="store_true", help="apply safe fixes")
-    change.add_argument("--unsafe-fixes", action="store_true", help="with --fix or --diff: also fixes that may change the meaning")
+    change.add_argument(
+        "--unsafe-fixes", action="store_true", help="with --fix or --diff: also fixes that may change the meaning"
+    )
     change.add_argument("--diff", action="store_true", help="show what --fix would change, and change nothing")
-    change.add_argument("--add-ignore", action="store_true", help="silence every finding shown by a comment on its line")
+    change.add_argument(
+        "--add-ignore", action="store_true", help="silence every finding shown by a comment on its line"
+    )
     change.add_argument("--baseline", metavar="FILE", help="report only what this file does not hold")
     change.add_argument("--write-baseline", metavar="FILE", help="keep today's findings in this file")
     kernel = parser.add_argument_group("for which launch")
     kernel.add_argument("--kernel", metavar="K", help="only this kernel (K1+K2: these)")
-    kernel.add_argument("--target", action="append", metavar="CARDS", help="cards to check residency and memory for: h200,a100")
-    kernel.add_argument("--set", action="append", type=assignment, default=[], metavar="NAME=INT", help="fix a constant, an extent or an integer parameter")
+    kernel.add_argument(
+        "--target", action="append", metavar="CARDS", help="cards to check residency and memory for: h200,a100"
+    )
+    kernel.add_argument(
+        "--set",
+        action="append",
+        type=assignment,
+        default=[],
+        metavar="NAME=INT",
+        help="fix a constant, an extent or an integer parameter",
+    )
     run = parser.add_argument_group("configuration and running")
     run.add_argument("--config", metavar="FILE", help="read this configuration instead of the nearest phobos.toml")
     run.add_argument("--isolated", action="store_true", help="read no configuration")
@@ -170,7 +185,9 @@ class configurations:
                     card(name)
                 except UnknownTarget as error:
                     reason = str(error)
-                    raise InputError(f"--target: {reason}" if a.target else f"{read.source}: `target`: {reason}") from None
+                    raise InputError(
+                        f"--target: {reason}" if a.target else f"{read.source}: `target`: {reason}"
+                    ) from None
         return replace(
             read,
             select=a.select or read.select,
@@ -210,7 +227,11 @@ def sources_of(arguments: argparse.Namespace, configuration_of: configurations) 
 
 
 def _show(arguments: argparse.Namespace, configuration_of: configurations) -> int:
-    names = [arguments.stdin_filename or "-"] if arguments.paths == ["-"] else find(arguments.paths or ["."], configuration_of)
+    names = (
+        [arguments.stdin_filename or "-"]
+        if arguments.paths == ["-"]
+        else find(arguments.paths or ["."], configuration_of)
+    )
     if arguments.show_files:
         print("\n".join(names))
         return 0
@@ -230,8 +251,9 @@ def settings_text(name: str, configuration: Configuration) -> str:
     c = configuration
     table = {
         "select": list(c.select), "extend-select": list(c.extend_select), "ignore": list(c.ignore),
-        "severity": c.severity or "warning", "fail-on": c.fail_on, "target": list(c.target), "baseline": c.baseline or "",
-        "known-functions": list(c.known_functions), "line-length": c.line_length, "exclude": list(c.exclude),
+        "severity": c.severity or "warning", "fail-on": c.fail_on, "target": list(c.target),
+        "baseline": c.baseline or "", "known-functions": list(c.known_functions), "line-length": c.line_length,
+        "exclude": list(c.exclude),
     }  # fmt: skip
     lines = [f"# {name}: {c.source or 'no configuration file, the defaults'}"]
     lines += [f"{key} = {json.dumps(value)}" for key, value in table.items()]
@@ -268,7 +290,11 @@ def _findings(work: tuple[Source, Configuration]) -> list[Diagnostic]:
     from phobos.check.engine import findings
 
     source, configuration = work
-    return findings(source.name, source.text, configuration)
+    try:
+        return findings(source.name, source.text, configuration)
+    except Exception as error:
+        error.add_note(f"This happened while {source.name} was checked. It is a bug of Phobos tools: please report it.")
+        raise
 
 
 def _sorted_out(source: Source, configuration: Configuration, found: list[Diagnostic]) -> Checked:
@@ -313,7 +339,9 @@ def report_text(arguments: argparse.Namespace, checked: list[Checked], problems:
         Listing(one.source.name, one.source.text, LineIndex(one.source.text), one.shown) for one in everything
     )
     colour = use_colour() and not arguments.output_file
-    report = Report(listings, len(checked), sum(one.hidden for one in everything), sum(one.baselined for one in checked), colour)
+    report = Report(
+        listings, len(checked), sum(one.hidden for one in everything), sum(one.baselined for one in checked), colour
+    )
     return render(report, arguments.output_format)
 
 

@@ -21,7 +21,9 @@ def _command(diagnostic: Diagnostic, listing: Listing) -> str:
         place += [f"col={column + 1}", f"endLine={row + 1}", f"endColumn={end_column + 1}"]
     else:
         place += [f"endLine={last + 1}"]
-    properties = ",".join([f"title={_property(f'{diagnostic.code} {diagnostic.name}')}", f"file={_property(name)}", *place])
+    properties = ",".join(
+        [f"title={_property(f'{diagnostic.code} {diagnostic.name}')}", f"file={_property(name)}", *place]
+    )
     said = [f"{name}:{row + 1}:{column + 1}: {diagnostic.code} {diagnostic.message}"]
     for related in diagnostic.related:
         at, at_column = lines.position(related.span.start)

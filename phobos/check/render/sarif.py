@@ -51,7 +51,10 @@ def _rule(code: str) -> dict[str, Any]:
         "name": "".join(word.capitalize() for word in rule.name.split("-")),
         "shortDescription": {"text": manual.summary},
         "fullDescription": {"text": " ".join(what.split())},
-        "help": {"text": "\n\n".join([manual.summary, *sections]), "markdown": "\n\n".join([f"# {code} {rule.name}", manual.summary, *sections])},
+        "help": {
+            "text": "\n\n".join([manual.summary, *sections]),
+            "markdown": "\n\n".join([f"# {code} {rule.name}", manual.summary, *sections]),
+        },
         "helpUri": url(code),
         "defaultConfiguration": {"level": _LEVEL[rule.severity]},
         "properties": {"tags": ["correctness" if code < "PH600" else "maintainability"]},
@@ -89,9 +92,7 @@ def _result(diagnostic: Diagnostic, listing: Listing, prints: Fingerprints, inde
 def _location(span: Span, listing: Listing, message: str = "") -> dict[str, Any]:
     region = _region(span, listing)
     region["snippet"] = {"text": listing.text[span.start : span.end] or "\n"}
-    location: dict[str, Any] = {
-        "physicalLocation": {"artifactLocation": {"uri": _uri(listing.name)}, "region": region}
-    }
+    location: dict[str, Any] = {"physicalLocation": {"artifactLocation": {"uri": _uri(listing.name)}, "region": region}}
     if message:
         location["message"] = {"text": message}
     return location

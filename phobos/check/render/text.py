@@ -29,9 +29,7 @@ class Style:
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour and text else text
 
 
-def full(
-    diagnostic: Diagnostic, text: str, path: str, colour: bool = False, lines: LineIndex | None = None
-) -> str:
+def full(diagnostic: Diagnostic, text: str, path: str, colour: bool = False, lines: LineIndex | None = None) -> str:
     """One diagnostic with its source, spans absolute in `text`, ending in a line end.
 
     Places follow in the order of the chain: the primary one with `label`, then each related one.
@@ -77,9 +75,7 @@ def _spans(diagnostic: Diagnostic) -> Iterable[Span]:
     return (diagnostic.span, *(related.span for related in diagnostic.related))
 
 
-def _place(
-    index: LineIndex, span: Span, label: str, mark: str, role: str, gutter: int, style: Style
-) -> list[str]:
+def _place(index: LineIndex, span: Span, label: str, mark: str, role: str, gutter: int, style: Style) -> list[str]:
     """A source line and what is said under it. Of a span over several lines, the first is shown."""
     row, column = index.position(span.start)
     last, end_column = index.position(span.end)
@@ -194,7 +190,8 @@ def summary(report: Report) -> str:
     if fixable:
         line += f" {fixable} fixable with `--fix`."
     if report.hidden:
-        line += f" {plural(report.hidden, 'note')} hidden: `--severity info` shows {'it' if report.hidden == 1 else 'them'}."
+        them = "it" if report.hidden == 1 else "them"
+        line += f" {plural(report.hidden, 'note')} hidden: `--severity info` shows {them}."
     if report.baselined:
         line += f" {plural(report.baselined, 'finding')} in the baseline."
     return line + "\n"

@@ -51,11 +51,15 @@ def check(context: Context) -> Iterator[Diagnostic]:
     for access, masks in masks_of(program).items():
         for axis, mask in enumerate(masks):
             if mask is not None and mask.outside:
-                yield _outside(access, axis, "this slice lies wholly outside", mask.reason, show(values.extent(access.base, axis)))
+                yield _outside(
+                    access, axis, "this slice lies wholly outside", mask.reason, show(values.extent(access.base, axis))
+                )
     for access, points in points_of(program).items():
         for axis, point in enumerate(points):
             if point is not None and point.state == "outside":
-                yield _outside(access, axis, "this index lies outside", point.reason, show(values.extent(access.base, axis)))
+                yield _outside(
+                    access, axis, "this index lies outside", point.reason, show(values.extent(access.base, axis))
+                )
 
 
 def _outside(access: ir.Access, axis: int, what: str, reason: str, extent: str) -> Diagnostic:

@@ -83,6 +83,4 @@ def check(context: Context) -> Iterator[Diagnostic]:
 
 def other_axes(program: Program) -> list[ir.BlockIndex | ir.GridExtent]:
     """Every read of axis y or z."""
-    return [
-        one for one in all_expressions(program) if isinstance(one, (ir.BlockIndex, ir.GridExtent)) and one.axis > 0
-    ]
+    return [one for one in all_expressions(program) if isinstance(one, (ir.BlockIndex, ir.GridExtent)) and one.axis > 0]

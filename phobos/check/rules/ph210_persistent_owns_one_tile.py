@@ -57,7 +57,7 @@ def check(context: Context) -> Iterator[Diagnostic]:
     program = context.program
     if not program.is_persistent or grid_decides(program):
         return
-    for store, subscript in owned_stores(program):
+    for store in owned_stores(program):
         yield RULE.at(
             store.access.span,
             f"every block of `{program.name}` does one tile, however many blocks there are",
@@ -81,7 +81,7 @@ def grid_decides(program: Program) -> bool:
     return any(reach.holds(use.expression) for use in decisions(program))
 
 
-def owned_stores(program: Program) -> Iterator[tuple[ir.Store, ir.Expression]]:
+def owned_stores(program: Program) -> Iterator[ir.Store]:
     """Stores to tensors at places that depend on the block index and are no slot of the block."""
     reach = Reach(program, lambda one: isinstance(one, ir.BlockIndex) and one.axis == 0)
     values = values_of(program)
@@ -95,5 +95,5 @@ def owned_stores(program: Program) -> Iterator[tuple[ir.Store, ir.Expression]]:
                 continue
             slot = values.poly(first) == index and (isinstance(sub, ir.PointSub) or sub.static == 1)
             if not slot:
-                yield store, first
+                yield store
                 break

@@ -64,7 +64,10 @@ def check(context: Context) -> Iterator[Diagnostic]:
             else f"blocks start one cell apart, but step by {step}",
             severity="error" if certain else "warning",
             label=stride.flaw or "does not grow with the number of blocks",
-            related=(Related(loop.lo.span, f"each block starts {first} after the one before"), *called_from(loop.calls)),
+            related=(
+                Related(loop.lo.span, f"each block starts {first} after the one before"),
+                *called_from(loop.calls),
+            ),
             notes=() if certain else ("with another number of blocks cells are left out or done twice",),
             help=f"step by `{wanted}`",
         )

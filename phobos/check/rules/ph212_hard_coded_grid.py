@@ -53,9 +53,7 @@ def check(context: Context) -> Iterator[Diagnostic]:
         if stride.kind != "literal":
             continue
         loop, first = stride.loop, show(stride.first)
-        literals = [
-            one for one in inside(loop.step) if isinstance(one, ir.IntLiteral) and one.value == stride.literal
-        ]
+        literals = [one for one in inside(loop.step) if isinstance(one, ir.IntLiteral) and one.value == stride.literal]
         fix = None
         if len(literals) == 1:
             fix = Fix("write `ctx.blocks.x`", "unsafe", (Edit(literals[0].span, "ctx.blocks.x"),))
@@ -64,7 +62,10 @@ def check(context: Context) -> Iterator[Diagnostic]:
             loop.step.span,
             f"the loop is written for exactly {stride.literal} blocks, but the card decides how many there are",
             label="on any other number cells are left out or done twice",
-            related=(Related(loop.lo.span, f"each block starts {first} after the one before"), *called_from(loop.calls)),
+            related=(
+                Related(loop.lo.span, f"each block starts {first} after the one before"),
+                *called_from(loop.calls),
+            ),
             help=f"step by `{wanted}`",
             fix=fix,
         )

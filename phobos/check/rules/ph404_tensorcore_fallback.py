@@ -42,6 +42,53 @@ What the emitter of this project does is reported; another compiler may decide o
 
 from __future__ import annotations
 
-from phobos.check.rule import Rule
+from collections.abc import Iterator
+
+from phobos.check.rule import Context, Rule
+from phobos.check.walk import called_from, expressions, inside, places_of
+from phobos.diagnostic import Diagnostic, Related, Span
+from phobos.semantics import ir
+from phobos.semantics.program import Program
 
 RULE = Rule.of(__name__, "warning")
+
+
+def check(context: Context) -> Iterator[Diagnostic]:
+    program = context.program
+    attribute = program.flags.get("tensorcore")
+    if attribute is None or any(problem.severity == "error" for problem in program.problems):
+        return
+    span = Span(None, attribute.start, attribute.end)
+    products = products_of(program)
+    if not products:
+        yield RULE.at(
+            span,
+            "`@tensorcore` has no effect: there is no product in the kernel",
+            label="nothing to run on tensor cores",
+            help="remove it, or compute with `dot` or `dot_t`",
+        )
+        return
+    from phobos.lowering.tensorcores import reason_against
+
+    for product in products:
+        reason = reason_against(product)
+        if reason is not None:
+            yield RULE.at(
+                span,
+                f"`@tensorcore` has no effect on this product: {reason.why}",
+                label="runs on the ordinary units",
+                related=(Related(product.span, reason.what), *called_from(product.calls)),
+                help=reason.instead,
+            )
+            return
+
+
+def products_of(program: Program) -> list[ir.BuiltinCall]:
+    """Every `dot` and `dot_t`."""
+    return [
+        one
+        for place in places_of(program)
+        for expression in expressions(place.statement)
+        for one in inside(expression)
+        if isinstance(one, ir.BuiltinCall) and one.name in ("dot", "dot_t")
+    ]

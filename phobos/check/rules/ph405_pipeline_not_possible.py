@@ -33,6 +33,30 @@ What the emitter of this project does is reported; another compiler may decide o
 
 from __future__ import annotations
 
-from phobos.check.rule import Rule
+from collections.abc import Iterator
+
+from phobos.check.rule import Context, Rule
+from phobos.check.walk import called_from
+from phobos.diagnostic import Diagnostic, Related, Span
 
 RULE = Rule.of(__name__, "error")
+
+
+def check(context: Context) -> Iterator[Diagnostic]:
+    program = context.program
+    attribute = program.flags.get("pipeline")
+    if attribute is None or any(problem.severity == "error" for problem in program.problems):
+        return
+    from phobos.lowering.pipelines import pipelines_of
+
+    found = pipelines_of(program)
+    if found.loops:
+        return
+    related = tuple(item for span, calls, why in found.reasons for item in (Related(span, why), *called_from(calls)))
+    yield RULE.at(
+        Span(None, attribute.start, attribute.end),
+        "`@pipeline` asks for a double-buffered loop, and no loop can be one",
+        label=found.summary,
+        related=related,
+        help="load the operands of a `dot` from tensors in a loop, or remove the attribute",
+    )

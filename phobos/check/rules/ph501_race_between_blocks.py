@@ -43,6 +43,30 @@ not a sum of products of block index, loop rounds and extents is PH506.
 
 from __future__ import annotations
 
-from phobos.check.rule import Rule
+from collections.abc import Iterator
+
+from phobos.check.races import does, has_barrier, of_kind, other_site, witness_note
+from phobos.check.rule import Context, Rule
+from phobos.diagnostic import Diagnostic
 
 RULE = Rule.of(__name__, "error")
+
+
+def check(context: Context) -> Iterator[Diagnostic]:
+    program = context.program
+    for conflict, later, earlier in of_kind(program, "race"):
+        name = later.access.base.name
+        may = "" if conflict.certain else "may "
+        verb = does(later) if conflict.certain else does(later).rstrip("s")
+        other = "another block writes" if earlier.kind == "store" else "another block reads"
+        yield RULE.at(
+            later.access.span,
+            f"one block {may}{verb} cells of `{name}` that {other} in the same phase",
+            severity="error" if conflict.certain else "warning",
+            label=f"one block {does(later)} here",
+            related=other_site(later, earlier, f"while another {does(earlier)} here"),
+            notes=witness_note(conflict),
+            help="put a `grid_barrier` between the two, or let each block keep to its own cells"
+            if program.is_persistent or has_barrier(program)
+            else "let each block keep to its own cells, or split the kernel in two",
+        )

@@ -33,6 +33,27 @@ A value that is the same for all blocks may be stored by all of them.
 
 from __future__ import annotations
 
-from phobos.check.rule import Rule
+from collections.abc import Iterator
+
+from phobos.check.races import of_kind, other_site, witness_note
+from phobos.check.rule import Context, Rule
+from phobos.diagnostic import Diagnostic
 
 RULE = Rule.of(__name__, "error")
+
+
+def check(context: Context) -> Iterator[Diagnostic]:
+    for conflict, later, earlier in of_kind(context.program, "same-cell"):
+        name = later.access.base.name
+        certain = conflict.certain
+        yield RULE.at(
+            later.access.span,
+            f"every block stores its own value to the same cells of `{name}`"
+            if certain
+            else f"blocks may store different values to the same cells of `{name}`",
+            severity="error" if certain else "warning",
+            label="the block that comes last wins",
+            related=other_site(later, earlier, "and here"),
+            notes=witness_note(conflict),
+            help="store to the block's own place, add up with an atomic, or let one block store: `if ctx.block.x == 0`",
+        )

@@ -51,6 +51,27 @@ As for PH501.
 
 from __future__ import annotations
 
-from phobos.check.rule import Rule
+from collections.abc import Iterator
+
+from phobos.check.races import does, of_kind, other_site, witness_note
+from phobos.check.rule import Context, Rule
+from phobos.diagnostic import Diagnostic
 
 RULE = Rule.of(__name__, "error")
+
+
+def check(context: Context) -> Iterator[Diagnostic]:
+    for conflict, later, earlier in of_kind(context.program, "loop"):
+        name = later.access.base.name
+        certain = conflict.certain
+        yield RULE.at(
+            later.access.span,
+            f"no barrier separates this access to `{name}` from the next round of the loop"
+            if certain
+            else f"no barrier may separate this access to `{name}` from the next round of the loop",
+            severity="error" if certain else "warning",
+            label=f"a slow block {does(later)} here, in this round",
+            related=other_site(later, earlier, f"while a fast one already {does(earlier)} here, in the next"),
+            notes=witness_note(conflict),
+            help="put a `grid_barrier` at the end of the loop's body",
+        )

@@ -36,6 +36,31 @@ None known.
 
 from __future__ import annotations
 
-from phobos.check.rule import Rule
+from collections.abc import Iterator
+
+from phobos.check.races import told_of
+from phobos.check.rule import Context, Rule
+from phobos.diagnostic import Diagnostic, Related
+from phobos.semantics import ir
 
 RULE = Rule.of(__name__, "info")
+
+
+def check(context: Context) -> Iterator[Diagnostic]:
+    seen: set[frozenset[object]] = set()
+    for conflict in told_of(context.program):
+        if conflict.kind != "alias":
+            continue
+        one, other = conflict.first, conflict.second
+        pair = frozenset((one.access.base, other.access.base))
+        if pair in seen or not isinstance(one.access.base, ir.Tensor):
+            continue
+        seen.add(pair)
+        written, read = (one, other) if one.kind == "store" else (other, one)
+        yield RULE.at(
+            written.access.span,
+            f"right only if `{written.access.base.name}` and `{read.access.base.name}` do not overlap in memory",
+            label="written here",
+            related=(Related(read.access.span, "touched here by other blocks in the same phase"),),
+            notes=("the launcher refuses arrays that overlap",),
+        )

@@ -37,6 +37,22 @@ Sizes given by `--set` or `sizes` make more of these decidable.
 
 from __future__ import annotations
 
-from phobos.check.rule import Rule
+from collections.abc import Iterator
+
+from phobos.check.races import of_kind, other_site
+from phobos.check.rule import Context, Rule
+from phobos.diagnostic import Diagnostic
 
 RULE = Rule.of(__name__, "info")
+
+
+def check(context: Context) -> Iterator[Diagnostic]:
+    for conflict, later, earlier in of_kind(context.program, "unknown"):
+        name = later.access.base.name
+        yield RULE.at(
+            later.access.span,
+            f"could not tell whether two blocks meet in `{name}` here",
+            label=conflict.reason,
+            related=other_site(later, earlier, "the other access"),
+            help="`phobos run --device cpu --detect races` looks at a run with real data",
+        )

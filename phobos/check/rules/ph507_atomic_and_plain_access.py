@@ -45,6 +45,25 @@ is fine and not reported.
 
 from __future__ import annotations
 
-from phobos.check.rule import Rule
+from collections.abc import Iterator
+
+from phobos.check.races import of_kind, other_site, witness_note
+from phobos.check.rule import Context, Rule
+from phobos.diagnostic import Diagnostic
 
 RULE = Rule.of(__name__, "warning")
+
+
+def check(context: Context) -> Iterator[Diagnostic]:
+    for conflict, later, earlier in of_kind(context.program, "atomic"):
+        name = later.access.base.name
+        kinds = {"atomic": "an atomic", "load": "a plain load", "store": "a plain store"}
+        yield RULE.at(
+            later.access.span,
+            f"one block reaches `{name}` by {kinds[later.kind]} and another by {kinds[earlier.kind]}, "
+            "and nothing orders them",
+            label=kinds[later.kind],
+            related=other_site(later, earlier, kinds[earlier.kind]),
+            notes=witness_note(conflict),
+            help="put a `grid_barrier` between the two, or make both atomic",
+        )

@@ -47,6 +47,42 @@ That the awaited block comes to its atomic is not proved.
 
 from __future__ import annotations
 
-from phobos.check.rule import Rule
+from collections.abc import Iterator
+
+from phobos.check.rule import Context, Rule
+from phobos.check.waits import waits_of
+from phobos.check.walk import called_from
+from phobos.diagnostic import Diagnostic, Related
 
 RULE = Rule.of(__name__, "warning")
+
+
+def check(context: Context) -> Iterator[Diagnostic]:
+    program = context.program
+    for wait in waits_of(program):
+        loop = (Related(wait.loop.keyword, "this loop waits"), *called_from(wait.calls))
+        if wait.how == "load":
+            yield RULE.at(
+                wait.span,
+                f"waits for another block by a plain load of `{wait.tensor.name}`",
+                label="may be read once and kept in a register for ever",
+                related=loop,
+                help=f"read it by `atomic_add({wait.tensor.name}, .., 0)`",
+            )
+        elif not program.is_persistent:
+            yield RULE.at(
+                wait.span,
+                f"waits for another block, but `{program.name}` is not `@persistent`",
+                label="that block may not be able to start before this one ends",
+                related=loop,
+                help="make the kernel `@persistent`, so that all its blocks run at once",
+            )
+        else:
+            yield RULE.at(
+                wait.span,
+                "waits for another block; that it comes to its atomic was not proved",
+                severity="info",
+                label=f"until another block changes `{wait.tensor.name}`",
+                related=loop,
+                help="`phobos run --device cpu` shows a wait that never ends",
+            )

@@ -38,6 +38,52 @@ A correction behind the reduction, such as subtracting the number of filled cell
 
 from __future__ import annotations
 
-from phobos.check.rule import Rule
+from collections.abc import Iterator
+
+from phobos.check.fill import Filled, fills_of
+from phobos.check.rule import Context, Rule
+from phobos.check.walk import called_from, expressions, inside, places_of
+from phobos.diagnostic import Diagnostic, Related
+from phobos.semantics import ir
 
 RULE = Rule.of(__name__, "warning")
+REDUCTIONS = ("rowmax", "rowargmax", "rowsum")
+
+
+def check(context: Context) -> Iterator[Diagnostic]:
+    program = context.program
+    fills = fills_of(program)
+    seen: set[tuple[str | None, int]] = set()
+    for place in places_of(program):
+        for expression in expressions(place.statement):
+            for one in inside(expression):
+                if not isinstance(one, ir.BuiltinCall) or one.name not in REDUCTIONS:
+                    continue
+                filled = fills.of(one.arguments[0])
+                key = (one.span.owner, one.span.start)
+                if filled is None or key in seen or not _harms(one.name, filled):
+                    continue
+                seen.add(key)
+                yield _finding(one, filled)
+
+
+def _harms(reduction: str, filled: Filled) -> bool:
+    if reduction == "rowsum":
+        return filled.value == "nonzero"
+    return filled.value != "handled"
+
+
+def _finding(call: ir.BuiltinCall, filled: Filled) -> Diagnostic:
+    name = filled.access.base.name
+    what = {
+        "rowmax": "a missing cell counts as 0, which beats every negative number",
+        "rowargmax": "a missing cell counts as 0, and its place may be the answer",
+        "rowsum": "a missing cell reads as 0, and what is computed from it is not 0",
+    }[call.name]
+    return RULE.at(
+        call.span,
+        f"`{call.name}` counts the cells of `{name}` that lie past its end",
+        label=what,
+        related=(Related(filled.access.span, "this span can run past the end"), *called_from(call.calls)),
+        help="put the missing cells right with `where`, or promise whole tiles with `@aligned`",
+    )

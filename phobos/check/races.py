@@ -1,0 +1,93 @@
+"""How the rules PH501 to PH507 word what the footprints show, and which conflicts another rule has explained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from phobos.check.strides import strides_of
+from phobos.check.waits import waits_of
+from phobos.check.walk import barriers_of, called_from, places_of, same_place
+from phobos.diagnostic import Related, Span
+from phobos.semantics import ir
+from phobos.semantics.footprints import Conflict, Footprint, conflicts_of
+from phobos.semantics.program import Program, fact
+
+
+@fact
+def order_of(program: Program) -> dict[ir.Statement, int]:
+    """The place of each statement in the order of the text."""
+    return {place.statement: number for number, place in enumerate(places_of(program))}
+
+
+@fact
+def told_of(program: Program) -> tuple[Conflict, ...]:
+    """The conflicts that are for the race rules to tell."""
+    barriers = {barrier.tensor for barrier in barriers_of(program)}
+    strided = {
+        place.statement for stride in strides_of(program) for place in places_of(program) if stride.loop in place.inside
+    }
+    waited = {wait.tensor for wait in waits_of(program)}
+    out: list[Conflict] = []
+    for conflict in conflicts_of(program):
+        tensor = conflict.first.access.base
+        if tensor in barriers:
+            continue  # PH207
+        if conflict.first.statement in strided and conflict.second.statement in strided and conflict.kind != "alias":
+            continue  # PH211 or PH212
+        if tensor in waited and conflict.kind in ("race", "loop", "atomic"):
+            continue  # PH508
+        out.append(conflict)
+    return tuple(out)
+
+
+def of_kind(program: Program, *kinds: str) -> Iterator[tuple[Conflict, Footprint, Footprint]]:
+    """Conflicts of some kinds with the access later in the text first; of one place and partner only the gravest."""
+    order = order_of(program)
+    seen: set[tuple[object, ...]] = set()
+    for conflict in sorted(told_of(program), key=lambda one: not one.certain):
+        if conflict.kind not in kinds:
+            continue
+        first, second = conflict.first, conflict.second
+        if _position(order, first) > _position(order, second):
+            first, second = second, first
+        key = _place(second.access.span)
+        if key in seen:
+            continue
+        seen.add(key)
+        yield conflict, second, first
+
+
+def _place(span: Span) -> tuple[object, ...]:
+    return span.owner, span.start, span.end
+
+
+def _position(order: dict[ir.Statement, int], footprint: Footprint) -> tuple[int, int]:
+    """Later in the text is greater; of one statement what is stored is first, as it is written."""
+    return order.get(footprint.statement, -1), footprint.access.span.start
+
+
+def does(footprint: Footprint) -> str:
+    return {"load": "reads", "store": "writes", "atomic": "does an atomic on"}[footprint.kind]
+
+
+def other_site(later: Footprint, earlier: Footprint, message: str) -> tuple[Related, ...]:
+    """The other access, and how both came to be inlined."""
+    own = () if same_place(later.access.span, earlier.access.span) else (Related(earlier.access.span, message),)
+    return own + called_from(earlier.access.calls if own else ()) + called_from(later.access.calls)
+
+
+def witness_note(conflict: Conflict) -> tuple[str, ...]:
+    """The two blocks that meet, where the analysis found them."""
+    witness = conflict.witness
+    if witness is None:
+        return (conflict.reason,) if conflict.reason else ()
+    tensor = conflict.first.access.base.name
+    cell = ", ".join(str(index) for index in witness.cell)
+    sizes = "".join(f", {name} = {size}" for name, size in witness.sizes)
+    one, other = witness.blocks
+    blocks = f"{witness.grid} block{'s' * (witness.grid != 1)}"
+    return (f"for example with {blocks}{sizes}: block {one} and block {other} both come to {tensor}[{cell}]",)
+
+
+def has_barrier(program: Program) -> bool:
+    return bool(barriers_of(program))
