@@ -295,7 +295,7 @@ def split(a: Poly, b: Poly) -> tuple[Poly, Poly]:
     """`(q, r)` with `a == b * q + r`, as much in `q` as single terms allow."""
     constant = b.constant
     whole: dict[tuple[Atom, ...], int] = {}
-    if constant is not None:
+    if constant:  # dividing by 0 leaves all of it
         for monomial, c in a.terms.items():
             if (monomial == () or c % constant == 0) and c // constant:
                 whole[monomial] = c // constant
