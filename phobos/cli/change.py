@@ -38,7 +38,9 @@ def fix(
         mended.append(Source(source.name, fixed.text, source.bom))
     total = sum(counts.values())
     if total:
-        listed = enumerate_words([f"{code} x {number}" if number > 1 else code for code, number in sorted(counts.items())])
+        listed = enumerate_words(
+            [f"{code} x {number}" if number > 1 else code for code, number in sorted(counts.items())]
+        )
         verb = "Would fix" if arguments.diff else "Fixed"
         print(f"{verb} {plural(total, 'finding')} in {plural(changed, 'file')}: {listed}.", file=sys.stderr)
     return mended, 1 if changed and arguments.diff and not arguments.exit_zero else 0

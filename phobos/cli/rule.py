@@ -24,7 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     if (arguments.rule is None) != arguments.all:
-        raise InputError("name one rule, or `--all`" if arguments.all else "which rule? `phobos rule PH205`, or `--all`")
+        raise InputError(
+            "name one rule, or `--all`" if arguments.all else "which rule? `phobos rule PH205`, or `--all`"
+        )
     codes = list(registry.stems()) if arguments.all else [_code(arguments.rule)]
     match arguments.output_format:
         case "json":

@@ -10,7 +10,7 @@ Everything after it belongs to something else than it seems to.
 ```ph bad
 kernel scale(X: tensor<f32>[N]) {
   let p = ctx.block.x
-  X[p * 64 :+ 64] = X[(p * 64 :+ 64] * 2.0
+  X[p * 64 :+ 64] = X[p * 64 :+ 64] * (2.0 + 1.0
 }
 ```
 
@@ -19,7 +19,7 @@ Write instead:
 ```ph good
 kernel scale(X: tensor<f32>[N]) {
   let p = ctx.block.x
-  X[p * 64 :+ 64] = X[p * 64 :+ 64] * 2.0
+  X[p * 64 :+ 64] = X[p * 64 :+ 64] * (2.0 + 1.0)
 }
 ```
 

@@ -27,19 +27,16 @@ Write instead:
 
 ```ph good
 @persistent
-kernel chain(X: tensor<f32>[N], F: tensor<i32>[1]) {
+kernel chain(X: tensor<f32>[N], BAR: tensor<i32>[2]) {
   if ctx.block.x == 0 {
     X[0 :+ 64] = 1.0
-    atomic_add(F, 0, 1)
-  } else {
-    while atomic_add(F, 0, 0) == 0 {
-    }
   }
+  grid_barrier(BAR)
 }
 ```
 
 ## Fix
-Wait by `atomic_add(F, i, 0)`, in a `@persistent` kernel.
+Wait for all blocks by `grid_barrier`, or for one by `atomic_add(F, i, 0)` in a `@persistent` kernel.
 
 ## Limits
 That the awaited block comes to its atomic is not proved.

@@ -1,0 +1,32 @@
+"""Every case of every Markdown suite says exactly what it expects."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from phobos.check import registry
+from tests.check.markdown import Case, cases, compare, configured, judge
+
+SUITES = sorted(Path(__file__).parent.glob("*.md"))
+CASES = [case for suite in SUITES for case in cases(suite)]
+
+
+@pytest.mark.parametrize("case", CASES, ids=[f"{case.where} {case.name}" for case in CASES])
+def test_case(case: Case) -> None:
+    wrong = judge(case.text, configured(case))
+    assert not wrong, f"{case.where} {case.name}\n" + "\n".join(wrong)
+
+
+def test_a_missing_expectation_and_a_missing_finding_both_fail() -> None:
+    text = "@persistent(4)\nkernel k(X: tensor<f32>[N]) {\n  X[0 :+ 1] = 0.0\n}\n"
+    assert judge(text)
+    assert not judge(text.replace("(4)", "(4)  // error[PH209]"))
+    assert judge(text.replace("(4)", "(4)  // error[PH209], error[PH201]"))
+    assert compare("x  // warning[PH004]\n", [])
+
+
+def test_every_rule_has_cases() -> None:
+    listed = {code for case in CASES for code in registry.stems() if f"[{code}]" in case.text}
+    assert sorted(set(registry.stems()) - listed) == []
