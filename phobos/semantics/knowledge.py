@@ -295,7 +295,9 @@ def split(a: Poly, b: Poly) -> tuple[Poly, Poly]:
     """`(q, r)` with `a == b * q + r`, as much in `q` as single terms allow."""
     constant = b.constant
     whole: dict[tuple[Atom, ...], int] = {}
-    if constant:  # dividing by 0 leaves all of it
+    if constant == 0:
+        return Poly({}), a
+    if constant is not None:
         for monomial, c in a.terms.items():
             if (monomial == () or c % constant == 0) and c // constant:
                 whole[monomial] = c // constant
