@@ -113,7 +113,7 @@ def _beside_index(
     if op in ORDER or op in EQUALITY:
         return convert(left, "index"), convert(right, "index")
     real, other = (left, right) if is_real_integer(left.type) else (right, left)
-    if b.poly(other).constant is not None:
+    if _literal(other) and b.poly(other).constant is not None:
         dtype = element(real.type)
         assert dtype is not None
         return convert(left, dtype), convert(right, dtype)
@@ -127,6 +127,20 @@ def _beside_index(
         fix=wrap_fix(b, real.span, "i64"),
     )
     return None
+
+
+def _literal(expression: ir.Expression) -> bool:
+    """Whether an expression is made of literals, through `let` too; a `var` is not, whatever it holds."""
+    match expression:
+        case ir.IntLiteral():
+            return True
+        case ir.VariableRef(variable=variable):
+            return variable.kind in ("let", "temp")
+        case ir.UnaryOp(operand=operand):
+            return _literal(operand)
+        case ir.BinaryOp(left=left, right=right):
+            return _literal(left) and _literal(right)
+    return False
 
 
 def _do_not_join(b: Build, node: tree.Node, op: str, left: ir.Expression, right: ir.Expression) -> None:
