@@ -75,7 +75,7 @@ def grammar() -> dict[str, object]:
                             {"name": "keyword.operator.word.in.phobos", "match": r"\bin\b"},
                             {"name": "keyword.operator.assignment.phobos", "match": r"="},
                             {"name": "variable.other.constant.phobos", "match": rf"\b{name}(?=\s*(in\b|=))"},
-                            {"name": "constant.language.flag.phobos", "match": rf"\b(wmma|sync)\b"},
+                            {"name": "constant.language.flag.phobos", "match": r"\b(wmma|sync)\b"},
                             {"include": "#literal"},
                             {"include": "#punctuation"},
                             {"name": "variable.other.phobos", "match": name},
@@ -190,7 +190,10 @@ def grammar() -> dict[str, object]:
                 "patterns": [
                     {"name": "keyword.operator.span.phobos", "match": r":\+"},
                     {"name": "keyword.operator.arrow.phobos", "match": r"->"},
-                    {"name": "keyword.operator.comparison.phobos", "match": r"==|!=|<=|>=|(?<![<])<(?![<])|(?<![>])>(?![>])"},
+                    {
+                        "name": "keyword.operator.comparison.phobos",
+                        "match": r"==|!=|<=|>=|(?<![<])<(?![<])|(?<![>])>(?![>])",
+                    },
                     {"name": "keyword.operator.assignment.compound.phobos", "match": r"[+\-*/%]="},
                     {"name": "keyword.operator.assignment.phobos", "match": r"="},
                     {"name": "keyword.operator.logical.phobos", "match": r"&&|\|\||!"},
