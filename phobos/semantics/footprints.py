@@ -7,11 +7,22 @@ are unknown (a reason): only the first is silence.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 from phobos.semantics import ir
-from phobos.semantics.poly import Poly
+from phobos.semantics.conditions import Compare
+from phobos.semantics.flow import FIRST, FREE, NEXT, SAME, Flow, Reach, Start, flow_of
+from phobos.semantics.grid import grid_of, loads_in
+from phobos.semantics.knowledge import ROOT
+from phobos.semantics.masks import grid_facts
+from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program, fact
+from phobos.semantics.sameness import value_key
+from phobos.semantics.twoblocks import Cells, Pair, conditions_of
+from phobos.semantics.uniformity import Level, Uniformity, uniformity_of
+from phobos.semantics.values import Context, Values, expressions_in, statements_of, values_of, walk
+from phobos.semantics.witness import Meeting, Question, search
 from phobos.value import value
 
 
@@ -41,6 +52,7 @@ class Conflict:
 
     `kind`: "race" (PH501), "same-cell" (PH502), "loop" (PH503), "atomic" (PH507), "unknown" (PH506), "alias" (PH505).
     `certain`: a witness exists, or it needs only index arithmetic.
+    `begins` is where the phase begins in which they meet (None: the start of the kernel).
     """
 
     kind: str
@@ -49,13 +61,443 @@ class Conflict:
     certain: bool
     witness: Witness | None
     reason: str
+    begins: ir.Barrier | None = None
+
+
+MOST_PAIRS = 1500  # of footprints of one tensor that are compared; beyond it the tensor is reported as not analysed
 
 
 @fact
 def footprints_of(program: Program) -> tuple[Footprint, ...]:
-    raise NotImplementedError
+    """Every access to a tensor that is no barrier's, in the order of the text; a view at each of its uses."""
+    values = values_of(program)
+    barriers = {s.tensor.name for s in statements_of(program.body) if isinstance(s, ir.Barrier)}
+    views: dict[ir.Variable, ir.Access] = {}
+    found: list[Footprint] = []
+
+    def note(statement: ir.Statement, access: ir.Access, kind: Literal["load", "store", "atomic"]) -> None:
+        if isinstance(access.base, ir.Tensor) and access.base.name not in barriers:
+            found.append(Footprint(statement, access, kind, _axes(values, access)))
+
+    for statement in statements_of(program.body):
+        if statement in values.unreachable:
+            continue
+        for access in loads_in(statement):
+            note(statement, access, "load")
+        for root in expressions_in(statement):
+            for expression in walk(root):
+                if isinstance(expression, ir.VariableRef) and expression.variable in views:
+                    note(statement, views[expression.variable], "load")
+                elif isinstance(expression, ir.TensorRef):
+                    note(statement, _whole(expression, values), "load")
+        match statement:
+            case ir.DefineView(variable=variable, access=access):
+                views[variable] = access
+            case ir.Store(access=access, op=op):
+                if op is not None:
+                    note(statement, access, "load")
+                note(statement, access, "store")
+            case ir.Atomic():
+                note(statement, _cell(statement), "atomic")
+    return tuple(found)
+
+
+def _axes(values: Values, access: ir.Access) -> tuple[tuple[Poly, Poly], ...]:
+    one = Poly.of(1)
+    axes: list[tuple[Poly, Poly]] = []
+    for axis, sub in enumerate(access.subs):
+        if isinstance(sub, ir.PointSub):
+            axes.append((values.poly(sub.index), one))
+        elif sub.whole:
+            axes.append((Poly({}), values.extent(access.base, axis)))
+        else:
+            axes.append((values.poly(sub.first), values.poly(sub.length)))
+    return tuple(axes)
+
+
+def _cell(statement: ir.Atomic) -> ir.Access:
+    """The cell of an atomic as an access: the index in the leading dimension, 0 in the others."""
+    zero = ir.IntLiteral(statement.span, statement.calls, ir.ScalarT("index"), 0)
+    subs = [ir.PointSub(statement.index), *(ir.PointSub(zero) for _ in statement.tensor.extents[1:])]
+    return ir.Access(statement.span, statement.calls, statement.tensor, tuple(subs))
+
+
+def _whole(reference: ir.TensorRef, values: Values) -> ir.Access:
+    zero = ir.IntLiteral(reference.span, reference.calls, ir.ScalarT("index"), 0)
+    subs = tuple(ir.SliceSub(zero, zero, None, True) for _ in reference.tensor.extents)
+    return ir.Access(reference.span, reference.calls, reference.tensor, subs)
 
 
 @fact
 def conflicts_of(program: Program) -> tuple[Conflict, ...]:
-    raise NotImplementedError
+    """Every pair of accesses that is not proved apart, the gravest verdict of each pair once."""
+    return _Conflicts(program, flow_of(program)).found()
+
+
+def conflicts_without(program: Program, barrier: ir.Barrier) -> tuple[Conflict, ...]:
+    """The conflicts there would be if one barrier were not there: none more means that it is not needed."""
+    return _Conflicts(program, Flow(program, barrier)).found()
+
+
+@value
+class _Group:
+    """Footprints that mean the same: one stands for all."""
+
+    first: Footprint
+    axes: tuple[tuple[Poly, Poly], ...]
+    context: Context
+    reaches: dict[Start, tuple[Reach, ...]]
+    value: object
+
+
+class _Conflicts:
+    def __init__(self, program: Program, flow: Flow) -> None:
+        self.program = program
+        self.flow = flow
+        self.values: Values = values_of(program)
+        self.uniformity: Uniformity = uniformity_of(program)
+        self.limits = grid_facts(program)
+        grid = grid_of(program)
+        self.axes = (0,) if grid.persistent else tuple(i for i, axis in enumerate(grid.axes) if axis.read) or (0,)
+        self.chosen = not grid.persistent and any(axis.read and not axis.uses for axis in grid.axes)
+        if not grid.persistent and not any(axis.read for axis in grid.axes):
+            self.axes = ()  # one block
+        self._atomics = [s for s in statements_of(program.body) if isinstance(s, ir.Atomic)]
+
+    def found(self) -> tuple[Conflict, ...]:
+        if not self.axes:
+            return ()
+        by_tensor: dict[str, list[Footprint]] = {}
+        for footprint in footprints_of(self.program):
+            by_tensor.setdefault(footprint.access.base.name, []).append(footprint)
+        conflicts: list[Conflict] = []
+        for footprints in by_tensor.values():
+            if any(f.kind == "store" for f in footprints):
+                conflicts += self._of_tensor(self._grouped(footprints))
+        conflicts += self._aliases(by_tensor)
+        return tuple(conflicts)
+
+    def _grouped(self, footprints: list[Footprint]) -> list[_Group]:
+        groups: dict[object, _Group] = {}
+        for footprint in footprints:
+            context = self.values.context(footprint.access)
+            if footprint.kind == "load":
+                # A view is read where it is used: what holds there holds as well as what held at its `let`.
+                here = self.values.context(footprint.statement)
+                context = here if here.depth >= context.depth else context
+            reaches = {
+                start: ways
+                for start in self.flow.starts
+                if (ways := self.flow.reached(start).get(footprint.statement)) is not None
+            }
+            stored: object = None
+            if footprint.kind == "store" and isinstance(footprint.statement, ir.Store):
+                stored = self._value(footprint.statement)
+            key = (
+                footprint.kind,
+                tuple((first.key, length.key) for first, length in filter(None, footprint.axes)),
+                id(context),
+                tuple((id(start), tuple(way.key for way in ways)) for start, ways in reaches.items()),
+                stored,
+                footprint.statement if footprint.kind == "atomic" or self._atomics else None,
+            )
+            axes = tuple(axis for axis in footprint.axes if axis is not None)
+            groups.setdefault(key, _Group(footprint, axes, context, reaches, stored))
+        return list(groups.values())
+
+    def _value(self, statement: ir.Store) -> object:
+        """Equal for two stores that put the same number in a cell for all blocks; else one of its own."""
+        if statement.op is None and self.uniformity.level(statement.value) <= Level.UNIFORM:
+            key = value_key(statement.value, self.values)
+            if key is not None:
+                return key
+        return ("own", id(statement))
+
+    def _of_tensor(self, groups: list[_Group]) -> Iterator[Conflict]:
+        pairs = [
+            (a, b)
+            for i, a in enumerate(groups)
+            for b in groups[i:]
+            if "store" in (a.first.kind, b.first.kind)
+        ]
+        for a, b in pairs[:MOST_PAIRS]:
+            conflict = self._compare(a, b)
+            if conflict is not None:
+                yield conflict
+        if len(pairs) > MOST_PAIRS:
+            a, b = pairs[MOST_PAIRS]
+            yield Conflict(
+                "unknown", a.first, b.first, False, None,
+                f"`{a.first.access.base.name}` has more than {MOST_PAIRS} pairs of accesses, and not all were compared",
+            )
+
+    def _compare(self, a: _Group, b: _Group) -> Conflict | None:
+        ways = list(self._ways(a, b))
+        if not ways or (len(ways) > 1 and self._apart_at_any_time(a, b)):
+            return None
+        ways.sort(key=lambda way: way[1].wraps != way[2].wraps)
+        open_ways = []
+        for start, reach_a, reach_b in ways:
+            cells_a, cells_b = self._cells(a, reach_a), self._cells(b, reach_b)
+            if cells_a is None or cells_b is None or self._harmless(a, b, reach_a, reach_b):
+                continue
+            pair = Pair(self.values, cells_a, cells_b, self._is_shared, self.limits, self.axes)
+            if not pair.disjoint():
+                open_ways.append((start, reach_a, reach_b, cells_a, cells_b))
+        if not open_ways:
+            return None
+        return self._verdict(a, b, open_ways)
+
+    def _apart_at_any_time(self, a: _Group, b: _Group) -> bool:
+        """Whether they are disjoint however the rounds of the two blocks relate: one proof for all ways."""
+        cells = []
+        for group in (a, b):
+            loops = self.flow.loops[group.first.statement]
+            cells.append(self._cells(group, Reach(tuple((loop, FREE) for loop in loops), ())))
+        if cells[0] is None or cells[1] is None:
+            return False
+        return Pair(self.values, cells[0], cells[1], self._is_shared, self.limits, self.axes).disjoint()
+
+    def _ways(self, a: _Group, b: _Group) -> Iterator[tuple[Start, Reach, Reach]]:
+        seen: set[object] = set()
+        for start, ways_a in a.reaches.items():
+            for reach_a in ways_a:
+                for reach_b in b.reaches.get(start, ()):
+                    if a is b and reach_a is reach_b and a.first.kind != "store":
+                        continue
+                    key = (self._loops_of(start), reach_a.key, reach_b.key)
+                    if key not in seen:
+                        seen.add(key)
+                        yield start, reach_a, reach_b
+
+    def _loops_of(self, start: Start) -> object:
+        return () if start is None else tuple(map(id, self.flow.loops[start]))
+
+    def _cells(self, group: _Group, reach: Reach) -> Cells | None:
+        footprint = group.first
+        if any(axis is None for axis in footprint.axes):
+            return None
+        extents = tuple(self.values.extent(footprint.access.base, axis) for axis in range(len(footprint.axes)))
+        return Cells(group.axes, extents, group.context, reach)
+
+    def _is_shared(self, atom: Atom) -> bool:
+        if atom[0] == "condition":
+            key = atom[1]
+            assert isinstance(key, tuple)
+            expression = atom[2]
+            return (
+                self.uniformity.level_of_opaque(key, expression if isinstance(expression, ir.Expression) else None)
+                <= Level.UNIFORM
+            )
+        return self.uniformity.level_of_atom(atom) <= Level.UNIFORM
+
+    def _harmless(self, a: _Group, b: _Group, reach_a: Reach, reach_b: Reach) -> bool:
+        """Whether both store one and the same number wherever they meet."""
+        if a.first.kind != "store" or b.first.kind != "store" or a.value != b.value:
+            return False
+        store = a.first.statement
+        if not isinstance(a.value, tuple) or a.value[0] == "own" or not isinstance(store, ir.Store):
+            return False
+        if not self._same_rounds(a, store.value, reach_a, reach_b):
+            return False
+        if isinstance(store.value.type, ir.ScalarT):
+            return True
+        return all(
+            fa is not None
+            and fb is not None
+            and fa[0] == fb[0]
+            and self.uniformity.level_of_poly(fa[0]) <= Level.UNIFORM
+            and not self._freely(fa[0], reach_a, reach_b)
+            for fa, fb in zip(a.first.axes, b.first.axes)
+        )
+
+    def _same_rounds(self, group: _Group, stored: ir.Expression, reach_a: Reach, reach_b: Reach) -> bool:
+        """Whether the value, uniform at any one time, is the same at the two times: it hangs on no free round."""
+        for expression in walk(stored):
+            poly = self.values.polys.get(expression)
+            if poly is not None:
+                if self._freely(poly, reach_a, reach_b):
+                    return False
+            elif isinstance(expression, (ir.VariableRef, ir.Load)) and self._loops_free(reach_a, reach_b):
+                return False
+        return True
+
+    def _freely(self, poly: Poly, reach_a: Reach, reach_b: Reach) -> bool:
+        """Whether a value can be of different rounds on the two ways."""
+        mine = {id(loop): relation for loop, relation in reach_a.rounds}
+        theirs = {id(loop): relation for loop, relation in reach_b.rounds}
+        knowledge = self.values.knowledge
+        for atom in poly.atoms:
+            at = knowledge.homes.get(atom, ROOT)
+            if atom[0] == "round":
+                at = int(str(atom[1]))
+            while at != ROOT:
+                loop = self.values.by_atom.get(("round", at))
+                if loop is not None:
+                    one, other = mine.get(id(loop.statement)), theirs.get(id(loop.statement))
+                    if one != other or one not in (SAME, NEXT, FIRST):
+                        return True
+                if atom[0] == "round":
+                    break
+                at = knowledge.parents[at]
+        return False
+
+    @staticmethod
+    def _loops_free(reach_a: Reach, reach_b: Reach) -> bool:
+        mine = {id(loop): relation for loop, relation in reach_a.rounds}
+        theirs = {id(loop): relation for loop, relation in reach_b.rounds}
+        return any(mine[k] != theirs.get(k) or mine[k] not in (SAME, NEXT, FIRST) for k in mine)
+
+    # --- verdicts ---------------------------------------------------------------------------------
+
+    def _verdict(self, a: _Group, b: _Group, ways: list[tuple[Start, Reach, Reach, Cells, Cells]]) -> Conflict:
+        first, second = a.first, b.first
+        if second.access.span.start < first.access.span.start:
+            first, second = second, first
+        start = ways[0][0]
+        begins = start if isinstance(start, ir.Barrier) else None
+        around = all(way[1].wraps != way[2].wraps for way in ways)
+        reason = self._unknowable(a, b)
+        if reason is not None:
+            return Conflict("unknown", first, second, False, None, reason, begins)
+        if "atomic" in (a.first.kind, b.first.kind):
+            return Conflict(
+                "atomic", first, second, False, None, "an atomic of one block and a plain access of another", begins
+            )
+        question = Question(self.program, self.values, self.uniformity, self.axes, self.chosen)
+        best: Meeting | None = None
+        for _, reach_a, reach_b, cells_a, cells_b in ways:
+            meeting = search(question, cells_a, cells_b, (_stored_by(a), _stored_by(b)))
+            if best is None or meeting.rank < best.rank:
+                best, around = meeting, reach_a.wraps != reach_b.wraps
+            if best.verdict == "always":
+                break
+        assert best is not None
+        if best.verdict == "unknown":
+            return Conflict("unknown", first, second, False, None, best.reason, begins)
+        kind = "loop" if around else "race"
+        stores = a.first.kind == b.first.kind == "store"
+        if stores and self._one_place(a) and (a is b or (not around and self._same_place(a, b))):
+            kind = "same-cell"
+        certain = best.verdict == "always" and not best.needs_data
+        return Conflict(kind, first, second, certain, best.witness(Witness), best.reason, begins)
+
+    def _one_place(self, group: _Group) -> bool:
+        """Whether the place of a store is the same for all blocks."""
+        return all(
+            axis is not None and self.uniformity.level_of_poly(axis[0]) <= Level.UNIFORM for axis in group.first.axes
+        )
+
+    @staticmethod
+    def _same_place(a: _Group, b: _Group) -> bool:
+        return all(
+            fa is not None and fb is not None and fa[0] == fb[0] for fa, fb in zip(a.first.axes, b.first.axes)
+        )
+
+    def _unknowable(self, a: _Group, b: _Group) -> str | None:
+        """Why arithmetic cannot tell: loaded data, an atomic's answer, an order that atomics make."""
+        for group in (a, b):
+            for axis in group.first.axes:
+                if axis is None:
+                    return "a subscript is not affine"
+                for poly in axis:
+                    if poly.mentions("atomic"):
+                        return "a subscript holds the result of an atomic"
+                    if poly.mentions("load") or poly.mentions("unsigned"):
+                        return "a subscript holds loaded data"
+        if self._atomics:
+            if self._won(a) and self._won(b):
+                return "both run only for one result of an atomic"
+            tensor = self._ordered(a.first.statement, b.first.statement)
+            if tensor is not None:
+                return f"both blocks do an atomic on `{tensor}` between the two, which may order them"
+            for one, other in ((a, b), (b, a)):
+                if one.first.kind == "atomic" and self._won(other, one.first.access.base.name):
+                    return "the plain access runs only for one result of an atomic on that tensor"
+            for group in (a, b):
+                for axis in group.first.axes:
+                    if axis is not None and any(p.mentions("var") or p.mentions("expr") for p in axis):
+                        return "a subscript changes in a way that has no closed form"
+        return None
+
+    def _won(self, group: _Group, tensor: str | None = None) -> bool:
+        """Whether an access runs only where an atomic gave one particular answer."""
+        for condition in conditions_of(group.context):
+            parts = getattr(condition, "parts", (condition,))
+            for part in parts:
+                if isinstance(part, Compare) and part.op == "eq":
+                    for atom in part.poly.atoms:
+                        atomic = self.values.atomics.get(atom)
+                        if atomic is not None and tensor in (None, atomic.tensor.name):
+                            return True
+        return False
+
+    def _ordered(self, a: ir.Statement, b: ir.Statement) -> str | None:
+        """A tensor on which both do an atomic, one after `a` and one before `b`, or the other way round."""
+        for one, other in ((a, b), (b, a)):
+            after = {s.tensor.name for s in self._atomics if s in self.flow.reached(one)}
+            for atomic in self._atomics:
+                if atomic.tensor.name in after and other in self.flow.reached(atomic):
+                    return atomic.tensor.name
+        return None
+
+    # --- aliases ----------------------------------------------------------------------------------
+
+    def _aliases(self, by_tensor: dict[str, list[Footprint]]) -> Iterator[Conflict]:
+        """Pairs of tensors that would conflict if the caller passed one array for both."""
+        grouped: dict[str, list[_Group]] = {}
+        names = list(by_tensor)
+        for name in names:
+            stores = [f for f in by_tensor[name] if f.kind == "store"]
+            for other in names:
+                if other == name or not stores:
+                    continue
+                theirs = by_tensor[other]
+                if any(f.kind == "store" for f in theirs) and other < name:
+                    continue  # the pair was looked at from the other side
+                if not _alike(stores[0].access.base, theirs[0].access.base):
+                    continue
+                for which in (name, other):
+                    if which not in grouped:
+                        grouped[which] = self._grouped(by_tensor[which])
+                conflict = self._alias(grouped[name], grouped[other])
+                if conflict is not None:
+                    yield conflict
+
+    def _alias(self, mine: list[_Group], theirs: list[_Group]) -> Conflict | None:
+        tried = 0
+        for a in mine:
+            for b in theirs:
+                if "store" not in (a.first.kind, b.first.kind):
+                    continue
+                for _, reach_a, reach_b in self._ways(a, b):
+                    tried += 1
+                    cells_a, cells_b = self._cells(a, reach_a), self._cells(b, reach_b)
+                    if cells_a is None or cells_b is None:
+                        continue
+                    pair = Pair(self.values, cells_a, cells_b, self._is_shared, self.limits, self.axes)
+                    if tried > 40 or not pair.disjoint():
+                        first, second = a.first.access.base.name, b.first.access.base.name
+                        return Conflict(
+                            "alias", a.first, b.first, False, None,
+                            f"safe only where `{first}` and `{second}` do not overlap",
+                        )
+        return None
+
+
+def _stored_by(group: _Group) -> ir.Expression | None:
+    statement = group.first.statement
+    plain = group.first.kind == "store" and isinstance(statement, ir.Store) and statement.op is None
+    return statement.value if plain and isinstance(statement, ir.Store) else None
+
+
+def _alike(a: ir.Tensor | ir.Variable, b: ir.Tensor | ir.Variable) -> bool:
+    return (
+        isinstance(a, ir.Tensor)
+        and isinstance(b, ir.Tensor)
+        and a.dtype == b.dtype
+        and len(a.extents) == len(b.extents)
+    )
+
+
+__all__ = ["Conflict", "Footprint", "Witness", "conflicts_of", "conflicts_without", "footprints_of"]

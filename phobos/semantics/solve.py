@@ -16,8 +16,8 @@ from phobos.semantics.poly import Atom, Monomial, Poly, product_of
 Terms = dict[Monomial, int]
 Sign = Callable[[Atom], bool]
 
-DEPTH = 7
-BUDGET = 48
+DEPTHS = (1, 2, 3, 5, 7)
+BUDGET = 96
 
 
 def never_negative(goal: Poly, given: Iterable[Poly], nonneg: Sign, budget: int = BUDGET) -> bool:
@@ -28,9 +28,14 @@ def never_negative(goal: Poly, given: Iterable[Poly], nonneg: Sign, budget: int 
     usable = relevant(goal, given)
     if not usable:
         return False
-    return _search(
-        _primitive(goal.terms), [g.terms for g in usable], signs, nonneg, DEPTH, [budget], set()
-    )
+    terms, constraints = _primitive(goal.terms), [g.terms for g in usable]
+    left = [budget]
+    for depth in DEPTHS:  # short proofs first: a wrong turn near the top must not eat the whole budget
+        if _search(terms, constraints, signs, nonneg, depth, left, set()):
+            return True
+        if left[0] <= 0:
+            break
+    return False
 
 
 def contradictory(given: Sequence[Poly], nonneg: Sign, budget: int = BUDGET) -> bool:
@@ -101,7 +106,7 @@ def _search(
     bad = [(m, c) for m, c in goal.items() if c < 0 or not _is_nonneg(m, signs, nonneg)]
     if not bad:
         return True
-    if depth == 0:
+    if depth == 0 or budget[0] <= 0:
         return False
     mark = frozenset(goal.items())
     if mark in seen:
@@ -116,27 +121,39 @@ def _search(
             if monomial and not any(_has_opposite(monomial, coefficient, g) for g in given):
                 return False  # nothing given can ever bring the opposite of this term in
             continue
+        budget[0] -= len(options)
+        rests: list[tuple[int, int, Terms]] = []
         for constraint, a, quotient in options:
-            if budget[0] <= 0:
-                return False
-            budget[0] -= 1
-            k, scale = abs(coefficient), abs(a)
-            common = gcd(k, scale)
-            k, scale = k // common, scale // common
-            rest = {m: c * scale for m, c in goal.items()} if scale != 1 else dict(goal)
-            for m, c in constraint.items():
-                target = product_of(m, quotient)
-                value = rest.get(target, 0) - k * c
-                if value:
-                    rest[target] = value
-                else:
-                    rest.pop(target, None)
-            if _search(_primitive(rest), given, signs, nonneg, depth - 1, budget, seen):
+            rest = _cancelled(goal, coefficient, constraint, a, quotient)
+            worse = sum(1 for m, c in rest.items() if c < 0 or not _is_nonneg(m, signs, nonneg))
+            if worse == 0:
                 return True
+            rests.append((worse, len(rests), rest))
+        if depth > 1:
+            rests.sort(key=lambda option: option[:2])
+            for _, _, rest in rests:
+                if _search(rest, given, signs, nonneg, depth - 1, budget, seen):
+                    return True
         tried += 1
         if tried == 2:
             return False
     return False
+
+
+def _cancelled(goal: Terms, coefficient: int, constraint: Terms, a: int, quotient: Monomial) -> Terms:
+    """The goal less that multiple of the constraint which cancels one term."""
+    k, scale = abs(coefficient), abs(a)
+    common = gcd(k, scale)
+    k, scale = k // common, scale // common
+    rest = {m: c * scale for m, c in goal.items()} if scale != 1 else dict(goal)
+    for m, c in constraint.items():
+        target = product_of(m, quotient)
+        value = rest.get(target, 0) - k * c
+        if value:
+            rest[target] = value
+        else:
+            rest.pop(target, None)
+    return _primitive(rest)
 
 
 def _has_opposite(monomial: Monomial, coefficient: int, constraint: Terms) -> bool:

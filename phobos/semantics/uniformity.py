@@ -205,6 +205,7 @@ class _Split:
     construct: Span
     calls: tuple[Span, ...]
     variation: Variation
+    parting: ir.Statement  # the `if` or loop whose decision parts them
 
 
 @value
@@ -249,6 +250,7 @@ class _Analysis(Uniformity):
         self._believed: set[object] = set()
         self._assumed_atoms: set[Atom] = set()
         self._certain: dict[object, bool] = {}
+        self._settling: dict[ir.Statement, bool] = {}
         self._at: ir.Statement | None = None
         self._assigned: dict[ir.Statement, frozenset[ir.Variable]] = {}
         self._views: dict[ir.Variable, ir.Access] = {}
@@ -364,7 +366,7 @@ class _Analysis(Uniformity):
         inside = splits[scope.depth :]
         split = None
         if inside:
-            split = _Split("exit", statement, statement.span, statement.calls, inside[0].variation)
+            split = _Split("exit", statement, statement.span, statement.calls, inside[0].variation, inside[0].parting)
         left = _Left(statement, dict(env), inside[0] if inside else None)
         match statement:
             case ir.Break():
@@ -419,7 +421,7 @@ class _Analysis(Uniformity):
         self.decides[statement] = decided
         inner = splits
         if decided.level > Level.UNIFORM:
-            inner = [*splits, _Split("branch", statement, statement.keyword, statement.calls, decided)]
+            inner = [*splits, _Split("branch", statement, statement.keyword, statement.calls, decided, statement)]
         condition = self.values.condition(statement.condition)
         then_env, else_env = dict(env), dict(env)
         then_falls = else_falls = False
@@ -460,7 +462,7 @@ class _Analysis(Uniformity):
         scope = _Scope("loop", len(splits), [], [], [])
         inner = list(splits)
         if trips is not None and trips.level > Level.UNIFORM:
-            inner.append(_Split("trip", statement, statement.keyword, statement.calls, trips))
+            inner.append(_Split("trip", statement, statement.keyword, statement.calls, trips, statement))
         late = self._late.setdefault(statement, {})
         inner += late.values()
         body = dict(env)
@@ -473,7 +475,7 @@ class _Analysis(Uniformity):
             if probe is not None and probe.variation.level > Level.UNIFORM:
                 inner = [
                     *splits,
-                    _Split("trip", statement, statement.keyword, statement.calls, probe.variation),
+                    _Split("trip", statement, statement.keyword, statement.calls, probe.variation, statement),
                     *known.values(),
                 ]
             falls, left = self._block(statement.prelude, body, inner)
@@ -573,17 +575,35 @@ class _Analysis(Uniformity):
         condition = self.values.condition(expression)
         if self.level_of_condition(condition) <= Level.UNIFORM:
             return UNIFORM
-        context = self._inside(statement)
-        if self._always(condition, context):
-            return UNIFORM
-        certain = self._certain.get(statement)
-        if certain is None or not self._settled(condition):
-            known = all(self._is_arithmetic(poly) for poly in polys(condition)) and not opaques(condition)
-            certain = condition_tells_apart(self.values, condition, context) is not None
-            if not certain and not known:
-                certain = variation.certain
-            self._certain[statement] = certain
-        return variation if certain == variation.certain else _with_certainty(variation, certain)
+        settled = self._settling.get(statement)
+        if settled is None:
+            settled = self._always(condition, self._inside(statement))
+            self._settling[statement] = settled
+        return UNIFORM if settled else variation
+
+    def _is_certain(self, split: _Split) -> bool:
+        """Whether index arithmetic alone parts the blocks: by a witness where the construct is all arithmetic."""
+        at = split.parting
+        known = self._certain.get(at)
+        if known is None:
+            known = self._parts(at, split.variation)
+            self._certain[at] = known
+        return known
+
+    def _parts(self, statement: ir.Statement, variation: Variation) -> bool:
+        if isinstance(statement, ir.For):
+            loop = self.values.loops.get(statement)
+            if loop is None or loop.lo is None or loop.hi is None or loop.step is None:
+                return variation.certain
+            if trips_tell_apart(self.values, loop, self.values.context(statement)) is not None:
+                return True
+            return variation.certain and not all(map(self._is_arithmetic, (loop.lo, loop.hi, loop.step)))
+        if isinstance(statement, (ir.If, ir.While)):
+            condition = self.values.condition(statement.condition)
+            if condition_tells_apart(self.values, condition, self._inside(statement)) is not None:
+                return True
+            return variation.certain and not self._settled(condition)
+        return variation.certain
 
     def _settled(self, condition: Condition) -> bool:
         return not opaques(condition) and all(self._is_arithmetic(poly) for poly in polys(condition))
@@ -635,14 +655,7 @@ class _Analysis(Uniformity):
             and self.level_of_poly(loop.trips) <= Level.UNIFORM)
         ):
             return UNIFORM
-        certain = self._certain.get(statement)
-        arithmetic = all(self._is_arithmetic(poly) for poly in (loop.lo, loop.hi, loop.step))
-        if certain is None or not arithmetic:
-            certain = trips_tell_apart(self.values, loop, self.values.context(statement)) is not None
-            if not certain and not arithmetic:
-                certain = variation.certain
-            self._certain[statement] = certain
-        return variation if certain == variation.certain else _with_certainty(variation, certain)
+        return variation
 
     def _walked(self, statement: ir.For, env: _Env) -> Variation:
         """The loop variable: rounds are counted alike by all blocks that are still in the loop."""
@@ -836,7 +849,7 @@ class _Analysis(Uniformity):
             if not splits or barrier in grouped:
                 continue
             outermost = splits[0]
-            certain = any(split.variation.certain for split in splits)
+            certain = any(self._is_certain(split) for split in splits)
             kind = outermost.kind
             others: tuple[ir.Barrier, ...] = ()
             if kind == "branch" and isinstance(outermost.statement, ir.If):
@@ -870,12 +883,6 @@ def _says(name: str, origin: Origin) -> str:
         case "thread":
             return f"`{name}` depends on the thread"
     return f"`{name}` may differ between blocks"
-
-
-def _with_certainty(variation: Variation, certain: bool) -> Variation:
-    return Variation(
-        variation.level, certain, variation.origin, variation.because, variation.length, variation.reference
-    )
 
 
 def _join(a: Variation, b: Variation) -> Variation:

@@ -1,0 +1,381 @@
+"""Two blocks in one phase: can an access of one touch a cell that an access of the other touches?
+
+The values of either block are polynomials of its own index, its own rounds of the loops that the phase lets it run
+freely, and what both share: extents, parameters, the rounds of the loops that the phase stands in, uniform data.
+A proof splits into cases (which block is the lower, who is ahead in a loop, whose quotient is larger) and shows in
+each that some axis keeps the cells apart, or that the case cannot be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from phobos.semantics import ir
+from phobos.semantics.conditions import All, Condition, Opaque, consequences, differences
+from phobos.semantics.flow import FIRST, LATER, NEXT, SAME, Reach
+from phobos.semantics.knowledge import ROOT, Knowledge, poly_of_key
+from phobos.semantics.poly import Atom, Poly
+from phobos.semantics.solve import contradictory, never_negative, relevant, tightened
+from phobos.semantics.values import Context, Values
+from phobos.value import value
+
+Shared = Callable[[Atom], bool]
+"""Whether an opaque atom has one value for all blocks."""
+
+NESTED = frozenset({"div", "min", "max"})
+MOST_NODES = 150
+DEEPEST = 6
+QUICK = 12  # the effort of a proof that a split into cases may still make easy
+
+
+@value
+class Cells:
+    """What an access touches: per axis the first cell and how many, where it stands, and when it gets there."""
+
+    axes: tuple[tuple[Poly, Poly], ...]
+    extents: tuple[Poly, ...]
+    context: Context
+    reach: Reach
+
+
+@value
+class Side:
+    """One block's view of its access, its atoms renamed."""
+
+    axes: tuple[tuple[Poly, Poly], ...]
+    given: tuple[Poly, ...]
+    nonzero: tuple[Poly, ...]
+    flags: tuple[tuple[object, bool], ...]  # opaque conditions that hold, by shared name
+
+
+class Pair:
+    """The renamed values of two blocks, and what is known of them."""
+
+    def __init__(
+        self, values: Values, a: Cells, b: Cells, shared: Shared, limits: Sequence[Poly], axes: Sequence[int]
+    ) -> None:
+        self.values = values
+        self.block_axes = tuple(axes)
+        known = values.knowledge
+        self.knowledge = Knowledge(values.program)
+        self.knowledge.parents, self.knowledge.depths = known.parents, known.depths
+        self._shared = shared
+        self._relations = {
+            0: {id(loop): relation for loop, relation in a.reach.rounds},
+            1: {id(loop): relation for loop, relation in b.reach.rounds},
+        }
+        self._renamed: dict[tuple[Atom, int], Poly] = {}
+        self.own: dict[Atom, tuple[Atom, int]] = {}  # atoms of one block: what they were, and whose
+        self.a = self._side(a, 0, limits)
+        self.b = self._side(b, 1, limits)
+        self.guarded = any(
+            at.condition is not None for cells in (a, b) for at in cells.context.chain()
+        ) or bool(a.reach.given or b.reach.given)
+        self._mirrored = a is b or (a.axes is b.axes and a.context is b.context and a.reach.key == b.reach.key)
+
+    # --- renaming ---------------------------------------------------------------------------------
+
+    def rename(self, poly: Poly, who: int) -> Poly:
+        return poly.substitute(lambda atom: self._atom(atom, who))
+
+    def _atom(self, atom: Atom, who: int) -> Poly:
+        key = (atom, who)
+        known = self._renamed.get(key)
+        if known is None:
+            known = self._new(atom, who)
+            self._renamed[key] = known
+        return known
+
+    def _new(self, atom: Atom, who: int) -> Poly:
+        match atom[0]:
+            case "dim" | "param" | "const" | "blocks":
+                return Poly({(atom,): 1})
+            case "block":
+                if int(str(atom[1])) not in self.block_axes:
+                    return Poly({}) if self.values.program.is_persistent else Poly({(atom,): 1})
+                return self._own(("block", atom[1], who), atom, who)
+            case "round":
+                loop = self.values.by_atom.get(atom)
+                relation = self._relations[who].get(id(loop.statement)) if loop is not None else None
+                one = Poly({(atom,): 1})
+                if relation == SAME:
+                    return one
+                if relation == NEXT:
+                    return one + 1
+                if relation == LATER:
+                    return one + 1 + self._own((*atom, who, "later"), atom, who)
+                if relation == FIRST:
+                    return Poly({})
+                return self._own((*atom, who), atom, who)
+            case "div" | "min" | "max":
+                a = self.rename(poly_of_key(atom[1]), who)
+                b = self.rename(poly_of_key(atom[2]), who)
+                if atom[0] == "div":
+                    exact = self._small_quotient(a, b)
+                    if exact is not None:
+                        return exact
+                renamed: Atom = (atom[0], a.key, b.key)
+                self._copy(renamed, atom)
+                if renamed != atom:
+                    self.own.setdefault(renamed, (atom, who))
+                return Poly({(renamed,): 1})
+            case "op":
+                a = self.rename(poly_of_key(atom[2]), who)
+                b = self.rename(poly_of_key(atom[3]), who)
+                renamed = ("op", atom[1], a.key, b.key)
+                self._copy(renamed, atom)
+                return Poly({(renamed,): 1})
+            case "wrap":
+                renamed = ("wrap", atom[1], self.rename(poly_of_key(atom[2]), who).key)
+                self._copy(renamed, atom)
+                return Poly({(renamed,): 1})
+        if self._shared(atom):
+            tag = self._tag(self.values.knowledge.homes.get(atom, ROOT), who)
+            if tag is not None:
+                renamed = (*atom, "both", tag)
+                self._copy(renamed, atom)
+                return Poly({(renamed,): 1})
+        return self._own((*atom, who), atom, who)
+
+    @staticmethod
+    def _small_quotient(a: Poly, b: Poly) -> Poly | None:
+        x, y = a.constant, b.constant
+        if x is None or not y:
+            return None
+        return Poly.of(abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1))
+
+    def _own(self, renamed: Atom, atom: Atom, who: int) -> Poly:
+        self._copy(renamed, atom)
+        self.own[renamed] = (atom, who)
+        return Poly({(renamed,): 1})
+
+    def _copy(self, renamed: Atom, atom: Atom) -> None:
+        known = self.values.knowledge
+        self.knowledge.signs[renamed] = known.nonneg(atom)
+        if atom in known.bounded:
+            self.knowledge.bounded[renamed] = known.bounded[atom]
+
+    def _tag(self, home: int, who: int) -> tuple[object, ...] | None:
+        """When both blocks agree on every round that a value depends on, the name of those rounds."""
+        parts: list[object] = []
+        while home != ROOT:
+            loop = self.values.by_atom.get(("round", home))
+            relation = self._relations[who].get(id(loop.statement)) if loop is not None else None
+            if relation not in (SAME, NEXT, FIRST):
+                return None
+            parts.append((home, relation))
+            home = self.values.knowledge.parents[home]
+        return tuple(parts)
+
+    def _side(self, cells: Cells, who: int, limits: Sequence[Poly]) -> Side:
+        axes = tuple((self.rename(first, who), self.rename(length, who)) for first, length in cells.axes)
+        given: list[Poly] = []
+        nonzero: list[Poly] = []
+        flags: list[tuple[object, bool]] = []
+        for at in cells.context.chain():
+            given += [self.rename(poly, who) for poly in at.given]
+            if at.condition is not None:
+                nonzero += [self.rename(poly, who) for poly in differences(at.condition)]
+                flags += self._flags(at.condition, at.loop_index, who)
+        given += [self.rename(poly, who) for poly in cells.reach.given]
+        for limit in limits:
+            renamed = self.rename(limit, who)
+            if renamed != limit or not limit.mentions("block"):
+                given.append(renamed)
+        for (first, length), extent in zip(axes, cells.extents):
+            renamed = self.rename(extent, who)
+            given.append(renamed - 1 - first)
+            if length.constant is None or first.constant is None:
+                given.append(first + length - 1)
+        return Side(axes, tuple(given), tuple(nonzero), tuple(flags))
+
+    def _flags(self, condition: Condition, home: int, who: int) -> Iterator[tuple[object, bool]]:
+        parts = condition.parts if isinstance(condition, All) else (condition,)
+        for part in parts:
+            if isinstance(part, Opaque):
+                tag = self._tag(home, who)
+                if tag is not None and self._shared(("condition", part.key, part.expression)):
+                    yield (part.key, tag), part.positive
+
+    # --- proving ----------------------------------------------------------------------------------
+
+    def disjoint(self, same_block_too: bool = False) -> bool:
+        """Whether no cell is touched by both, whatever two blocks (or one, if `same_block_too`) they are."""
+        mine = dict(self.a.flags)
+        if any(mine.get(key, holds) != holds for key, holds in self.b.flags):
+            return True
+        budget = [MOST_NODES]
+        return all(self._refuted(list(case.given), case.equal, 0, budget) for case in self._cases(same_block_too))
+
+    def _cases(self, same_block_too: bool) -> Iterator[_Case]:
+        """The ways in which two blocks differ: the first axis that tells them apart, and which is the lower."""
+        equal: list[tuple[Atom, Poly]] = []
+        for axis in self.block_axes:
+            mine, other = ("block", axis, 0), ("block", axis, 1)
+            distance = Poly({(other,): 1}) - Poly({(mine,): 1})
+            yield _Case((distance - 1,), tuple(equal))
+            if not self._mirrored:  # else the other order is the same question
+                yield _Case((-distance - 1,), tuple(equal))
+            equal.append((other, Poly({(mine,): 1})))
+        if same_block_too or not self.block_axes:
+            yield _Case((), tuple(equal))
+
+    def _refuted(
+        self, extra: list[Poly], equal: Sequence[tuple[Atom, Poly]], depth: int, budget: list[int]
+    ) -> bool:
+        if budget[0] <= 0:
+            return False
+        budget[0] -= 1
+        replaced = dict(equal)
+
+        def put(poly: Poly) -> Poly:
+            return _substituted(poly, replaced) if replaced else poly
+
+        axes_a = [(put(f), put(n)) for f, n in self.a.axes]
+        axes_b = [(put(f), put(n)) for f, n in self.b.axes]
+        given = [put(poly) for poly in (*extra, *self.a.given, *self.b.given)]
+        given = [poly for poly in given if any(c < 0 for c in poly.terms.values())]
+        if any(poly.constant is not None for poly in given):
+            return True
+        gaps = [first - other for (first, _), (other, _) in zip(axes_a, axes_b)]
+        goals: list[Poly] = []
+        for gap, (_, mine), (_, theirs) in zip(gaps, axes_a, axes_b):
+            if self._never_meet(gap, mine, theirs):
+                return True
+            goals += [gap - theirs, -gap - mine]
+        if any((goal.constant or 0) >= 0 for goal in goals if goal.constant is not None):
+            return True
+        goals = [goal for goal in goals if goal.constant is None]
+        prepared = self._prepared(given, gaps)
+        nonneg = self.knowledge.nonneg
+        pairs = [] if depth >= DEEPEST else [
+            (x, y) for x, y in self._candidates(gaps) if x not in replaced and y not in replaced
+        ]
+        if any(never_negative(goal, prepared, nonneg, QUICK) for goal in goals):
+            return True
+        if (depth == 0 or not pairs) and self.guarded:
+            if self._impossible(prepared, [put(p) for p in (*self.a.nonzero, *self.b.nonzero)]):
+                return True
+        for x, y in pairs:
+            one, other = Poly({(x,): 1}), Poly({(y,): 1})
+            if never_negative(one - other - 1, prepared, nonneg, QUICK) or never_negative(
+                other - one - 1, prepared, nonneg, QUICK
+            ):
+                continue  # who is ahead is known
+            ahead = [one - other - 1, *extra]
+            behind = [other - one - 1, *extra]
+            return (
+                self._refuted(extra, [*_within(equal, y, one), (y, one)], depth + 1, budget)
+                and self._refuted(ahead, equal, depth + 1, budget)
+                and self._refuted(behind, equal, depth + 1, budget)
+            )
+        return any(never_negative(goal, prepared, nonneg) for goal in goals)
+
+    def _prepared(self, given: Sequence[Poly], gaps: Sequence[Poly]) -> list[Poly]:
+        atoms = {atom for poly in (*given, *gaps) for atom in poly.atoms}
+        everything = [*given, *self.knowledge.facts(atoms, given, None)]
+        return [tightened(one, self.knowledge.divisor_of_atom) for one in everything]
+
+    def _never_meet(self, gap: Poly, mine: Poly, theirs: Poly) -> bool:
+        """The gcd test: the gap is some number modulo `g`, and no meeting gap is."""
+        a, b = mine.constant, theirs.constant
+        if a is None or b is None:
+            return False
+        constant = gap.terms.get((), 0)
+        g = (gap - constant).divisor(self.knowledge.divisor_of_atom)
+        if g <= 1:
+            return False
+        # They meet where -a < gap < b; the gaps that can be are constant + g * n.
+        nearest = constant % g
+        return nearest >= b and nearest - g <= -a
+
+    def _impossible(self, given: Sequence[Poly], nonzero: Sequence[Poly]) -> bool:
+        nonneg = self.knowledge.nonneg
+        for poly in nonzero:
+            constant = poly.constant
+            if constant is not None:
+                if constant == 0:
+                    return True
+                continue
+            if never_negative(poly, given, nonneg) and never_negative(-poly, given, nonneg):
+                return True
+        guards = given
+        extra: list[Poly] = []
+        for poly in nonzero:
+            if poly.constant is None and never_negative(poly, given, nonneg):
+                extra.append(poly - 1)
+            elif poly.constant is None and never_negative(-poly, given, nonneg):
+                extra.append(-poly - 1)
+        for one in extra:
+            if never_negative(-one - 1, given, nonneg):
+                return True
+        return contradictory(relevant(Poly({}), [*extra, *guards], 32), nonneg, 12)
+
+    def _candidates(self, gaps: Sequence[Poly]) -> list[tuple[Atom, Atom]]:
+        """Pairs of atoms, one of each block, that weigh the same in a gap: who is ahead decides it."""
+        found: dict[tuple[Atom, Atom], int] = {}
+        for gap in gaps:
+            mine = [x for x in gap.atoms if self._whose(x) == 0]
+            theirs = [y for y in gap.atoms if self._whose(y) == 1]
+            for x in mine:
+                if not gap.is_linear_in(x):
+                    continue
+                weight = gap.coefficient(x)
+                for y in theirs:
+                    if gap.is_linear_in(y) and weight == -gap.coefficient(y):
+                        rank = 0 if x[0] == "round" else 1 if x[0] == "div" else 2
+                        found.setdefault((x, y), rank)
+        # Quotients hide in the atoms of other quotients: those of the gap's own atoms come first.
+        inner: dict[tuple[Atom, Atom], int] = {}
+        for x, y in found:
+            if x[0] == "div" and y[0] == "div":
+                a, b = poly_of_key(x[1]), poly_of_key(y[1])
+                gap = a - b
+                for u in gap.atoms:
+                    for v in gap.atoms:
+                        if self._whose(u) == 0 and self._whose(v) == 1 and gap.coefficient(u) == -gap.coefficient(v):
+                            inner.setdefault((u, v), 3)
+        return sorted({**inner, **found}, key=lambda pair: ({**inner, **found}[pair], repr(pair)))
+
+    def _whose(self, atom: Atom) -> int | None:
+        known = self.own.get(atom)
+        if known is not None:
+            return known[1]
+        return None
+
+
+@value
+class _Case:
+    given: tuple[Poly, ...]
+    equal: tuple[tuple[Atom, Poly], ...]
+
+
+def _within(equal: Sequence[tuple[Atom, Poly]], atom: Atom, by: Poly) -> list[tuple[Atom, Poly]]:
+    return [(name, _substituted(poly, {atom: by})) for name, poly in equal]
+
+
+def _substituted(poly: Poly, replaced: dict[Atom, Poly]) -> Poly:
+    """With atoms replaced, also inside quotients."""
+
+    def new(atom: Atom) -> Poly | None:
+        if atom in replaced:
+            return replaced[atom]
+        if atom[0] in NESTED:
+            a, b = poly_of_key(atom[1]), poly_of_key(atom[2])
+            c, d = _substituted(a, replaced), _substituted(b, replaced)
+            if a.terms != c.terms or b.terms != d.terms:
+                renamed: Atom = (atom[0], c.key, d.key)
+                return replaced.get(renamed, Poly({(renamed,): 1}))
+        return None
+
+    return poly.substitute(new)
+
+
+def conditions_of(context: Context) -> Iterator[Condition]:
+    """The conditions a place stands under, the nearest first."""
+    for at in context.chain():
+        if at.condition is not None:
+            yield at.condition
+
+
+__all__ = ["Cells", "Pair", "Side", "conditions_of", "consequences", "ir"]

@@ -1,0 +1,341 @@
+"""The search for two blocks that touch one cell: small grids, sizes near the borders of tiles, a few rounds.
+
+What is found is an example that anybody can check by hand: extents, a grid, two block ids and the cell. Conditions
+on loaded data count as free and make the finding less than certain; a value that has no closed form, or an
+atomic's answer, leaves the question open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice, product
+from typing import TypeVar
+
+from phobos.semantics import ir
+from phobos.semantics.concrete import number, plain_atoms, truth
+from phobos.semantics.conditions import Condition, opaques, polys
+from phobos.semantics.flow import FIRST, LATER, NEXT, SAME
+from phobos.semantics.grid import CellCap, GridUse, grid_of
+from phobos.semantics.poly import Atom, Poly
+from phobos.semantics.program import Program
+from phobos.semantics.twoblocks import Cells, conditions_of
+from phobos.semantics.uniformity import Uniformity
+from phobos.semantics.values import LoopFact, Values, children_of
+from phobos.semantics.variation import GRIDS, diagonal, interesting_numbers
+from phobos.value import value
+
+W = TypeVar("W")
+MOST_SETTINGS = 72
+MOST_ROUNDS = 3
+MOST_BOXES = 120  # places of one side at one setting
+MOST_COUNT = 4  # blocks on one axis of an inferred grid
+OPAQUE = ("var", "expr", "atomic", "op", "wrap", "thread")
+
+
+@value
+class Question:
+    """The program asked about. `axes` tell its blocks apart; `chosen`: the caller chooses the grid."""
+
+    program: Program
+    values: Values
+    uniformity: Uniformity
+    axes: tuple[int, ...]
+    chosen: bool
+
+
+@value
+class Meeting:
+    """`verdict`: "always" (allowed sizes at which two blocks meet), or "unknown" with its reason.
+
+    `needs_data`: some condition on loaded data must hold for it.
+    """
+
+    verdict: str
+    needs_data: bool
+    blocks: tuple[int, int]
+    grid: int
+    sizes: tuple[tuple[str, int], ...]
+    cell: tuple[int, ...]
+    reason: str
+
+    @property
+    def rank(self) -> int:
+        return (2 if self.verdict == "unknown" else 0) + (1 if self.needs_data else 0)
+
+    def witness(self, make: Callable[[tuple[int, int], int, tuple[tuple[str, int], ...], tuple[int, ...]], W]) -> W:
+        return make(self.blocks, self.grid, self.sizes, self.cell)
+
+
+@value
+class _Box:
+    block: tuple[int, ...]
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    data: bool
+    stored: object
+
+
+def _unknown(reason: str) -> Meeting:
+    return Meeting("unknown", False, (0, 0), 0, (), (), reason)
+
+
+def search(
+    question: Question,
+    a: Cells,
+    b: Cells,
+    stored: tuple[ir.Expression | None, ir.Expression | None] = (None, None),
+) -> Meeting:
+    """Look for a meeting of two blocks."""
+    placed = [poly for cells in (a, b) for axis in cells.axes for poly in axis]
+    if any(poly.mentions(kind) for poly in placed for kind in (*OPAQUE, "load", "unsigned")):
+        return _unknown("a subscript has no closed form")
+    guards = [condition for cells in (a, b) for condition in conditions_of(cells.context)]
+    if any(poly.mentions(kind) for guard in guards for poly in polys(guard) for kind in OPAQUE):
+        return _unknown("a condition around it changes in a way that has no closed form")
+    if any(opaque.expression is None for guard in guards for opaque in opaques(guard)):
+        return _unknown("a condition around it changes in a way that has no closed form")
+    params = sorted({str(atom[1]) for poly in placed for atom in plain_atoms(poly) if atom[0] == "param"})
+    met: Meeting | None = None
+    equal_values = False
+    apart = 0
+    without: dict[object, bool] = {}
+    for settings in _settings(question, a, b):
+        counts = _counts(question, settings)
+        if counts is None:
+            continue
+        boxes = [_boxes(question, cells, settings, counts, expression) for cells, expression in zip((a, b), stored)]
+        found = False
+        for one, other in product(*boxes):
+            if one.block == other.block:
+                continue
+            cell = tuple(max(x, y) for x, y in zip(one.low, other.low))
+            if any(c >= min(x, y) for c, x, y in zip(cell, one.high, other.high)):
+                continue
+            if one.stored is not None and one.stored == other.stored:
+                equal_values = True
+                continue
+            data = one.data or other.data
+            found = True
+            if met is None or (met.needs_data and not data):
+                met = _met(question, one, other, counts, settings, cell, data)
+            break
+        if not found and boxes[0] and boxes[1]:
+            apart += 1
+        key = tuple(settings["param", name] for name in params)
+        without[key] = without.get(key, False) or found
+        if met is not None and not met.needs_data and not params and not question.chosen:
+            return met
+    if met is None:
+        if equal_values:
+            return _unknown("where two blocks were seen to meet they store equal values")
+        return _unknown("no proof was found, and no example among small grids and sizes")
+    if question.chosen and apart:
+        return _unknown("two blocks meet in some grids and sizes, and not in others")
+    if params and not all(without.values()):
+        return _unknown(f"two blocks meet for some values of `{params[0]}`, and not for others")
+    return met
+
+
+def _met(
+    question: Question,
+    one: _Box,
+    other: _Box,
+    counts: tuple[int, int, int],
+    settings: dict[Atom, int],
+    cell: tuple[int, ...],
+    data: bool,
+) -> Meeting:
+    axis = next((axis for axis in question.axes if one.block[axis] != other.block[axis]), question.axes[0])
+    sizes = tuple((str(atom[1]), n) for atom, n in settings.items() if atom[0] in ("dim", "param"))
+    return Meeting("always", data, (one.block[axis], other.block[axis]), counts[axis], sizes, cell, "")
+
+
+def _settings(question: Question, a: Cells, b: Cells) -> Iterator[dict[Atom, int]]:
+    """Assignments of extents, parameters, a grid, and the rounds that both blocks share."""
+    values = question.values
+    polynomials: list[Poly] = []
+    for cells in (a, b):
+        polynomials += [poly for axis in cells.axes for poly in axis]
+        polynomials += cells.extents
+        polynomials += cells.reach.given
+        for at in cells.context.chain():
+            polynomials += at.given
+            if at.condition is not None:
+                polynomials += polys(at.condition)
+            if at.loop is not None and at.loop.value is not None and at.loop.hi is not None:
+                polynomials += [at.loop.value, at.loop.hi]
+    grid = grid_of(question.program)
+    for axis in grid.axes:
+        for use in axis.uses:
+            polynomials += [use.extent, use.divisor]
+    interesting = interesting_numbers(polynomials)
+    atoms = sorted({atom for poly in polynomials for atom in plain_atoms(poly)}, key=repr)
+    names: list[Atom] = []
+    choices: list[list[int]] = []
+    for atom in atoms:
+        match atom[0]:
+            case "dim":
+                step = values.knowledge.divisor_of_atom(atom)
+                numbers = interesting[:7] if step == 1 else [step * n for n in (4, 1, 2, 3, 9)]
+            case "param":
+                numbers = [1, 2, *interesting[:2], 0]
+            case _:
+                continue
+        names.append(atom)
+        choices.append(numbers)
+    shared = [("round", loop.index) for loop in _shared_loops(values, a)]
+    for numbers in islice(diagonal(choices), MOST_SETTINGS):
+        at: dict[Atom, int] = dict(zip(names, numbers))
+        grids = GRIDS if question.program.is_persistent else (2,)
+        for blocks in grids:
+            for rounds in product(range(MOST_ROUNDS), repeat=min(len(shared), 2)):
+                setting = dict(at)
+                for axis in range(3):
+                    setting["blocks", axis] = blocks if axis in question.axes else 1
+                for atom, number_ in zip(shared, rounds):
+                    setting[atom] = number_
+                for atom in shared[2:]:
+                    setting[atom] = 0
+                yield setting
+
+
+def _shared_loops(values: Values, cells: Cells) -> list[LoopFact]:
+    return [values.loops[loop] for loop, relation in cells.reach.rounds if relation in (SAME, NEXT, LATER)]
+
+
+def _counts(question: Question, settings: dict[Atom, int]) -> tuple[int, int, int] | None:
+    """The grid at a setting, None where no launch would have it."""
+    grid = grid_of(question.program)
+    counts = [settings["blocks", axis] for axis in range(3)]
+    if not grid.persistent:
+        for axis, inferred in enumerate(grid.axes):
+            sizes = {_count(use, settings) for use in inferred.uses}
+            if inferred.uses:
+                if len(sizes) != 1:
+                    return None
+                counts[axis] = min(MOST_COUNT, sizes.pop())
+                settings["blocks", axis] = counts[axis]
+    for cap in grid.caps:
+        if counts[cap.axis] > _cells(cap, settings):
+            return None
+    return counts[0], counts[1], counts[2]
+
+
+def _count(use: GridUse, settings: dict[Atom, int]) -> int:
+    extent, divisor = number(use.extent, settings), number(use.divisor, settings)
+    return 0 if extent is None or not divisor or divisor < 0 else max(0, -(-extent // divisor))
+
+
+def _cells(cap: CellCap, settings: dict[Atom, int]) -> int:
+    known = number(cap.extent, settings)
+    return MOST_COUNT if known is None else known
+
+
+def _boxes(
+    question: Question,
+    cells: Cells,
+    settings: dict[Atom, int],
+    counts: tuple[int, int, int],
+    expression: ir.Expression | None,
+) -> list[_Box]:
+    """Where each block of the grid touches the tensor, for the rounds that are its own."""
+    values = question.values
+    relations = {id(loop): relation for loop, relation in cells.reach.rounds}
+    free: list[tuple[Atom, Sequence[int]]] = []
+    fixed: dict[Atom, int] = {}
+    loops = [at.loop for at in cells.context.chain() if at.loop is not None]
+    for loop in loops:
+        current = settings.get(loop.variable, 0)
+        match relations.get(id(loop.statement)):
+            case relation if relation == SAME:
+                fixed[loop.variable] = current
+            case relation if relation == NEXT:
+                fixed[loop.variable] = current + 1
+            case relation if relation == LATER:
+                free.append((loop.variable, (current + 2, current + 1)))
+            case relation if relation == FIRST:
+                fixed[loop.variable] = 0
+            case _:
+                free.append((loop.variable, range(MOST_ROUNDS)))
+    conditions = list(conditions_of(cells.context))
+    found: list[_Box] = []
+    total = 0
+    for block in product(*(range(counts[axis]) if axis in question.axes else (0,) for axis in range(3))):
+        for rounds in product(*(numbers for _, numbers in free)):
+            at = dict(settings)
+            at.update(fixed)
+            at.update(zip((atom for atom, _ in free), rounds))
+            for axis in range(3):
+                at["block", axis] = block[axis]
+            box = _box(cells, conditions, at, block, expression, values)
+            if box is not None:
+                found.append(box)
+                total += 1
+                if total >= MOST_BOXES:
+                    return found
+    return found
+
+
+def _box(
+    cells: Cells,
+    conditions: Sequence[Condition],
+    at: dict[Atom, int],
+    block: tuple[int, ...],
+    expression: ir.Expression | None,
+    values: Values,
+) -> _Box | None:
+    data = False
+    for place in cells.context.chain():
+        if place.loop is not None:
+            for poly in place.given:
+                known = number(poly, at)
+                if known is not None and known < 0:
+                    return None
+                data = data or known is None
+    for poly in cells.reach.given:
+        known = number(poly, at)
+        if known is not None and known < 0:
+            return None
+    for condition in conditions:
+        holds = truth(condition, at)
+        if holds is False:
+            return None
+        data = data or holds is None
+    low: list[int] = []
+    high: list[int] = []
+    for (first, length), extent in zip(cells.axes, cells.extents):
+        start, count, size = number(first, at), number(length, at), number(extent, at)
+        if start is None or count is None or size is None:
+            return None
+        low.append(max(0, start))
+        high.append(min(size, start + count))
+        if low[-1] >= high[-1]:
+            return None
+    stored = None if expression is None else _stored(expression, at, values)
+    return _Box(block, tuple(low), tuple(high), data, stored)
+
+
+def _stored(expression: ir.Expression, at: dict[Atom, int], values: Values) -> object:
+    """What a block stores, equal for two blocks only if it is one value; None where that is not known."""
+    if not isinstance(expression.type, ir.ScalarT):
+        return None
+    poly = values.polys.get(expression)
+    if poly is not None:
+        known = number(poly, at)
+        return None if known is None else ("number", known)
+    match expression:
+        case ir.FloatLiteral(value=literal):
+            return ("float", literal)
+        case ir.BoolLiteral(value=literal):
+            return ("bool", literal)
+        case ir.ParamRef(param=param):
+            return ("param", param.name)
+        case ir.Convert() | ir.UnaryOp() | ir.BinaryOp():
+            parts = [_stored(child, at, values) for child in children_of(expression)]
+            if any(part is None for part in parts):
+                return None
+            return (type(expression).__name__, getattr(expression, "op", ""), *parts)
+    return None
+
+
+__all__ = ["Meeting", "Question", "search"]
