@@ -43,7 +43,6 @@ class Fault(Exception):
         kind: str,
         message: str,
         site: Site | None,
-        *,
         blocks: Sequence[int] = (),
         others: Sequence[Site] = (),
         notes: Sequence[str] = (),

@@ -1,0 +1,216 @@
+"""Run a kernel: on a GPU where one answers, else in the reference runtime, which needs none and finds what goes wrong.
+
+Sizes and arrays come from the file's own `// run:` header and from options, which win. The checker looks first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from phobos.cli.arguments import assignment, positive, use_colour
+from phobos.errors import InputError
+
+if TYPE_CHECKING:
+    from phobos.runtime.headers import Run
+    from phobos.runtime.session import Report
+
+EXAMPLE = """
+phobos run examples/staged.ph
+phobos run staged.ph --kernel staged --set N=1048576 --set M=1 --arg X=random:seed=7 --out X=x.npy
+phobos run gemm.ph --arg A=@a.npy --arg B=@b.npy --arg C=zeros --arg alpha=1 --arg beta=0 --out C=c.npy --verify
+phobos run hang.ph --device cpu --scheduler adversarial --seed 3 --detect races
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a .ph file")
+    parser.add_argument("--kernel", metavar="K", help="which kernel, where the file has several; K1+K2 runs the fusion")
+    what = parser.add_argument_group("what it runs on")
+    what.add_argument(
+        "--arg", action="append", default=[], type=_named, metavar="NAME=WHAT",
+        help="zeros, ones, iota, random[:seed=N], normal[:seed=N], @file.npy, @file.npz:key or a number",
+    )  # fmt: skip
+    what.add_argument(
+        "--set", action="append", default=[], type=assignment, metavar="NAME=INT", help="an extent or constant"
+    )
+    what.add_argument(
+        "--out", action="append", default=[], type=_named, metavar="NAME=FILE", help="save a tensor as .npy"
+    )
+    where = parser.add_argument_group("where and how")
+    where.add_argument("--device", type=_device, metavar="D", help="auto, cpu, cuda or cuda:N (default auto)")
+    where.add_argument("--grid", type=_grid, metavar="G", help="auto, N or X,Y,Z")
+    where.add_argument("--resident", type=positive, metavar="N", help="reference: how many blocks fit at once")
+    where.add_argument("--schedule", metavar="S", help="flat, xyz, persistent-blocked or persistent-interleaved")
+    where.add_argument("--l2-group", type=positive, metavar="G", help="rows of tiles that are walked together")
+    where.add_argument("--no-keep", action="store_true", help="keep no data on chip across barriers")
+    where.add_argument("--repeat", type=positive, metavar="N", help="run N times and give the median time")
+    where.add_argument("--timeout", type=_seconds, metavar="S", help="seconds, 0 for none (default: 30 on CUDA)")
+    where.add_argument("--debug", action="store_true", help="CUDA: check every point access on the device")
+    where.add_argument("--unchecked", action="store_true", help="launch on CUDA although the checker found errors")
+    look = parser.add_argument_group("looking for faults (reference runtime)")
+    look.add_argument("--scheduler", choices=("round-robin", "random", "adversarial"), help="which block runs next")
+    look.add_argument("--seed", type=_seed, metavar="N", help="of the scheduler, and of arrays without their own")
+    look.add_argument(
+        "--detect", type=_detect, metavar="LIST", help="races,deadlock,uninitialised,bounds (races must be asked for)"
+    )
+    out = parser.add_argument_group("what it prints")
+    out.add_argument("--plan", action="store_true", help="print the plan and stop")
+    out.add_argument("--verify", action="store_true", help="run the reference too and compare; exit 1 on a mismatch")
+    out.add_argument(
+        "--json", action="store_true", help="one JSON object on stdout (a list where the file asks for several runs)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from phobos.check.project import read
+    from phobos.runtime.headers import Run, runs_of
+    from phobos.runtime.kernel import Kernels
+
+    source = read(arguments.file)
+    headers = runs_of(arguments.file, source.text)
+    kernels = Kernels(arguments.file, source.text)
+    wanted = arguments.kernel
+    if wanted is not None and "+" in wanted:
+        raise InputError("fusions are run from Python for now: phobos.fuse(k1, k2)(...)")
+    chosen: list[Run] = [h for h in headers if wanted is None or h.kernel in (None, wanted)]
+    if not chosen:
+        chosen = [Run(0, wanted, {}, {}, ())]
+    code = 0
+    printed: list[dict[str, Any]] = []
+    for number, header in enumerate(chosen):
+        report = _one(arguments, kernels, header, source.text)
+        code = max(code, report.code)
+        if arguments.json:
+            printed.append(report.as_dict())
+        else:
+            if number:
+                print()
+            sys.stdout.write(report.text(use_colour()))
+            sys.stdout.flush()
+    if arguments.json:
+        print(json.dumps(printed[0] if len(printed) == 1 else printed, indent=2, ensure_ascii=False))
+    return code
+
+
+def _one(arguments: argparse.Namespace, kernels: Any, header: Run, text: str) -> Report:
+    import os
+
+    from phobos.errors import LaunchError
+    from phobos.runtime.session import Request, perform
+
+    try:
+        kernel = kernels.one(arguments.kernel or header.kernel)
+    except LaunchError as error:
+        raise InputError(_without_kernel(str(error), arguments.file, text)) from None
+    options = header.options
+    names = dict(header.names)
+    names.update((name, str(number)) for name, number in arguments.set)
+    names.update(arguments.arg)
+    at = f"{arguments.file}:{header.line}: "
+
+    def option(given: Any, key: str, read: Any) -> Any:
+        """The command line wins over the header."""
+        if given is not None or key not in options:
+            return given
+        try:
+            return read(options[key])
+        except argparse.ArgumentTypeError as error:
+            raise InputError(f"{at}{key}: {error}") from None
+
+    request = Request(
+        kernel=kernel,
+        names=names,
+        directory=os.path.dirname(arguments.file) or ".",
+        command_line=frozenset(name for name, _ in arguments.arg),
+        outputs=dict(arguments.out),
+        device=option(arguments.device, "device", _device) or "auto",
+        grid=_no_auto(option(arguments.grid, "grid", _grid)),
+        resident=option(arguments.resident, "resident", positive),
+        schedule=option(arguments.schedule, "schedule", str),
+        l2_group=option(arguments.l2_group, "l2_group", positive),
+        keep=not arguments.no_keep,
+        repeat=arguments.repeat or 1,
+        timeout=option(arguments.timeout, "timeout", _seconds),
+        debug=arguments.debug,
+        unchecked=arguments.unchecked,
+        scheduler=option(arguments.scheduler, "scheduler", _scheduler),
+        seed=option(arguments.seed, "seed", _seed) or 0,
+        detect=option(arguments.detect, "detect", _detect) or (),
+        plan_only=arguments.plan,
+        verify=arguments.verify,
+        expectations=header.expectations,
+    )
+    return perform(request)
+
+
+def _without_kernel(message: str, path: str, text: str) -> str:
+    if "holds no kernel" in message:
+        if not text.strip():
+            return f"{path}: is empty, a file with a kernel is needed"
+        return f"{message} that can be read: `phobos check {path}` says why"
+    return f"{message} (--kernel NAME)" if "say which" in message else message
+
+
+# --- values of options ------------------------------------------------------------------------------------------
+
+
+def _named(text: str) -> tuple[str, str]:
+    name, equals, given = text.partition("=")
+    if not equals or not name.strip().isidentifier() or not given:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    return name.strip(), given
+
+
+def _device(text: str) -> str:
+    if text in ("auto", "cpu", "cuda") or (text.startswith("cuda:") and text[5:].isdigit()):
+        return text
+    raise argparse.ArgumentTypeError(f"{text!r} is no device: auto, cpu, cuda or cuda:N")
+
+
+def _grid(text: str) -> tuple[int, ...]:
+    """`()` is auto."""
+    if text == "auto":
+        return ()
+    parts = text.split(",")
+    if not 1 <= len(parts) <= 3 or not all(part.isdigit() and int(part) > 0 for part in parts):
+        raise argparse.ArgumentTypeError(f"{text!r} is no grid: auto, N or X,Y,Z with numbers of at least 1")
+    return tuple(int(part) for part in parts)
+
+
+def _no_auto(grid: tuple[int, ...] | None) -> tuple[int, ...] | None:
+    return grid or None
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < 1e9:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
+    return seconds
+
+
+def _seed(text: str) -> int:
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is no seed: a whole number of at least 0")
+    return int(text)
+
+
+def _scheduler(text: str) -> str:
+    names = ("round-robin", "random", "adversarial")
+    if text not in names:
+        raise argparse.ArgumentTypeError(f"{text!r} is no scheduler: {', '.join(names)}")
+    return text
+
+
+def _detect(text: str) -> tuple[str, ...]:
+    known = ("races", "deadlock", "uninitialised", "bounds")
+    words = tuple(word.strip() for word in text.split(",") if word.strip())
+    for word in words:
+        if word not in known:
+            raise argparse.ArgumentTypeError(f"{word!r} cannot be detected: {', '.join(known)}")
+    return words

@@ -1,0 +1,91 @@
+"""What comes out of a run: figures and digests of arrays, and files that are whole or not there at all."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from phobos.errors import InputError
+from phobos.runtime.arrays import SIZES
+from phobos.value import value
+
+
+@value
+class Summary:
+    """`low`, `high`, `mean` are None for an empty array. The digest is of the cells in row-major order."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    low: float | None
+    high: float | None
+    mean: float | None
+    sha256: str
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "shape": list(self.shape),
+            "dtype": self.dtype,
+            "min": _jsonable(self.low),
+            "max": _jsonable(self.high),
+            "mean": _jsonable(self.mean),
+            "sha256": self.sha256,
+        }
+
+
+def summary(array: Any, dtype: str) -> Summary:
+    """`dtype` is the language's name of the element type."""
+    digest = (
+        hashlib.sha256(np.ascontiguousarray(array).view(np.uint8).tobytes()).hexdigest()
+        if array.size
+        else (hashlib.sha256(b"").hexdigest())
+    )
+    if not array.size:
+        return Summary(array.shape, dtype, None, None, None, digest)
+    wide = array if array.dtype.kind in "iub" or array.dtype == np.float64 else array.astype(np.float64)
+    return Summary(array.shape, dtype, float(wide.min()), float(wide.max()), float(wide.mean(dtype=np.float64)), digest)
+
+
+def save(path: str, array: Any) -> None:
+    """Write a `.npy` file in one step: after Ctrl-C it is whole or not there. Raises InputError."""
+    target = Path(path).resolve()
+    try:
+        handle, name = tempfile.mkstemp(prefix=".phobos-", suffix=".npy", dir=target.parent)
+        temporary = Path(name)
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                np.save(stream, array, allow_pickle=False)
+            temporary.chmod(0o644)
+            temporary.replace(target)
+        except BaseException:
+            temporary.unlink()
+            raise
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def writable(path: str) -> None:
+    """Raises InputError early, before a long run, where `path` cannot be written."""
+    target = Path(path)
+    if target.is_dir():
+        raise InputError(f"{path}: is a directory, a file name is needed")
+    if not target.resolve().parent.is_dir():
+        raise InputError(f"{path}: there is no directory {target.resolve().parent}")
+    if not os.access(target.resolve().parent, os.W_OK):
+        raise InputError(f"{path}: the directory cannot be written to")
+
+
+def size_of(shape: tuple[int, ...], dtype: str) -> int:
+    return math.prod(shape) * SIZES[dtype]
+
+
+def _jsonable(number: float | None) -> float | str | None:
+    """JSON has no NaN and no infinity."""
+    if number is None or math.isfinite(number):
+        return number
+    return str(number)

@@ -1,0 +1,458 @@
+"""One run as the command line asks for it: gate, arguments, plan, run, expectations; and what is said of it.
+
+Knows nothing of option parsing. `perform` never raises for what a kernel does; it raises InputError and
+LaunchError (without a kind) for what cannot be run at all.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from statistics import median
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from phobos.diagnostic import Diagnostic
+from phobos.errors import CheckError, InputError, KernelFault, LaunchError
+from phobos.runtime import gate
+from phobos.runtime.device import chosen
+from phobos.runtime.expect import Judged, judge_fault, judge_output
+from phobos.runtime.faults import confirmed
+from phobos.runtime.given import Arguments, arguments, constants_in
+from phobos.runtime.headers import Expectation
+from phobos.runtime.kernel import Kernel, LaunchOptions
+from phobos.runtime.output import Summary, save, summary, writable
+from phobos.runtime.plan import Plan
+from phobos.value import value
+
+if TYPE_CHECKING:
+    from phobos.runtime.binding import Bound
+
+
+@value
+class Request:
+    """What to run and how. `names` maps extents, constants and parameters to texts (see `given`).
+
+    `command_line` are the names whose files are relative to the working directory; those of a header are relative
+    to `directory`.
+    """
+
+    kernel: Kernel
+    names: dict[str, str]
+    directory: str
+    command_line: frozenset[str]
+    outputs: dict[str, str]
+    device: str
+    grid: tuple[int, ...] | None
+    resident: int | None
+    schedule: str | None
+    l2_group: int | None
+    keep: bool
+    repeat: int
+    timeout: float | None
+    debug: bool
+    unchecked: bool
+    scheduler: str | None
+    seed: int
+    detect: tuple[str, ...]
+    plan_only: bool
+    verify: bool
+    expectations: tuple[Expectation, ...]
+
+
+@value
+class Report:
+    """Everything that is printed of a run, and its exit code."""
+
+    kernel: Kernel
+    device: str
+    why_device: str
+    plan: Plan | None
+    findings: tuple[Diagnostic, ...]  # that stopped it
+    outputs: dict[str, Summary]
+    saved: tuple[tuple[str, str], ...]
+    elapsed_ms: float | None
+    bytes_moved: int
+    repeat: int
+    batched: tuple[int, int] | None  # block-phases in batches, block-phases
+    fault: tuple[str, Diagnostic | None, str, tuple[int, ...]] | None  # kind, place, message, blocks
+    verdicts: tuple[str, ...]
+    judged: tuple[Judged, ...]
+    verified: tuple[str, bool] | None
+    code: int
+
+    def text(self, colour: bool) -> str:
+        from phobos.check.render import full
+
+        out: list[str] = [f"{self.kernel.name} on {self.device} ({self.why_device})"]
+        if self.plan is not None:
+            out.append(str(self.plan))
+        for diagnostic in self.findings:
+            out.append(full(diagnostic, self.kernel.text, self.kernel.path, colour).rstrip("\n"))
+        if self.findings:
+            out.append(f"nothing has run: {_count(len(self.findings), 'error')} of the checker")
+        for name, held in self.outputs.items():
+            shape = "x".join(map(str, held.shape))
+            figures = "empty" if held.low is None else f"min {held.low:.7g}  max {held.high:.7g}  mean {held.mean:.7g}"
+            out.append(f"{name}: {held.dtype}[{shape}]  {figures}")
+            out.append(f"  sha256 {held.sha256}")
+        if self.elapsed_ms is not None:
+            rate = self.bytes_moved / self.elapsed_ms / 1e6 if self.elapsed_ms else 0.0
+            often = f", median of {self.repeat}" if self.repeat > 1 else ""
+            out.append(f"time {_time(self.elapsed_ms)}{often}, {rate:.3g} GB/s")
+        if self.batched is not None:
+            out.append(f"{self.batched[0]} of {self.batched[1]} block-phases ran in batches")
+        out += [f"saved {name} to {path}" for name, path in self.saved]
+        if self.fault is not None:
+            kind, place, message, _ = self.fault
+            if place is None:
+                out.append(f"error: {kind}: {message}")
+            else:
+                out.append(full(place, self.kernel.text, self.kernel.path, colour).rstrip("\n"))
+        out += self.verdicts
+        if self.verified is not None:
+            out.append(self.verified[0])
+        for judged in self.judged:
+            mark = "met" if judged.met else "not judged" if judged.met is None else "NOT MET"
+            out.append(f"expectation {mark} (line {judged.expectation.line}): {judged.said}")
+        return "\n".join(out) + "\n"
+
+    def as_dict(self) -> dict[str, Any]:
+        from phobos.check.render import Listing
+        from phobos.check.render.as_json import as_dict
+        from phobos.syntax.lines import LineIndex
+
+        lines = LineIndex(self.kernel.text)
+        listing = Listing(self.kernel.path, self.kernel.text, lines, ())
+        fault: dict[str, Any] | None = None
+        if self.fault is not None:
+            kind, diagnostic, message, blocks = self.fault
+            fault = {"kind": kind, "message": message, "blocks": list(blocks)}
+            if diagnostic is not None:
+                shown = as_dict(diagnostic, listing)
+                keys = ("code", "message", "filename", "location", "end_location", "related", "notes", "help")
+                fault = {"kind": kind, **{key: shown[key] for key in keys}, "blocks": list(blocks)}
+        rate = self.bytes_moved / self.elapsed_ms / 1e6 if self.elapsed_ms else None
+        return {
+            "kernel": self.kernel.name,
+            "filename": self.kernel.path,
+            "device": self.device,
+            "device_reason": self.why_device,
+            "plan": None if self.plan is None else self.plan.as_dict(),
+            "outputs": {name: held.as_dict() for name, held in self.outputs.items()},
+            "saved": dict(self.saved),
+            "elapsed_ms": self.elapsed_ms,
+            "repeat": self.repeat,
+            "gb_per_s": rate,
+            "block_phases": None if self.batched is None else self.batched[1],
+            "batched_block_phases": None if self.batched is None else self.batched[0],
+            "fault": fault,
+            "verdicts": list(self.verdicts),
+            "findings": [as_dict(diagnostic, listing) for diagnostic in self.findings],
+            "verified": None if self.verified is None else {"ok": self.verified[1], "message": self.verified[0]},
+            "expectations": [
+                {"line": j.expectation.line, "text": j.expectation.text, "met": j.met, "message": j.said}
+                for j in self.judged
+            ],
+            "exit_code": self.code,
+        }
+
+
+@value
+class _Done:
+    plan: Plan
+    bound: Bound
+    arrays: dict[str, Any]
+    elapsed_ms: float
+    batched: tuple[int, int] | None
+
+
+def perform(request: Request) -> Report:
+    kernel = request.kernel
+    fault_wanted = next((e for e in request.expectations if e.kind == "fault"), None)
+    for path in request.outputs.values():
+        writable(path)
+    if fault_wanted is not None and request.device != "cpu":
+        device, why = "cpu", "reference runtime: a fault is expected"
+    else:
+        try:
+            device, why = chosen(request.device)
+        except ValueError as error:
+            raise InputError(str(error)) from None
+    on_gpu = device != "cpu"
+
+    def report(**parts: Any) -> Report:
+        filled: dict[str, Any] = {
+            "kernel": kernel, "device": device, "why_device": why, "plan": None, "findings": (), "outputs": {},
+            "saved": (), "elapsed_ms": None, "bytes_moved": 0, "repeat": request.repeat, "batched": None, "fault": None,
+            "verdicts": (), "judged": (), "verified": None, "code": 0,
+        }  # fmt: skip
+        filled.update(parts)
+        return Report(**filled)
+
+    try:
+        gate.demand(kernel.findings, kernel.name, on_device=on_gpu and not request.unchecked)
+        constants = constants_in(kernel.analysed()[1].program, request.names)
+        module, unit = kernel.analysed(constants)
+        gate.demand(gate.own_errors(module, unit), kernel.name, on_device=False)
+    except CheckError as error:
+        return report(findings=error.diagnostics, code=1)
+    program = unit.program
+    given = arguments(program, request.names, request.seed, _directories(request), constants)
+    for name in request.outputs:
+        if name not in program.tensors:
+            raise InputError(f"--out {name}: `{kernel.name}` has no tensor `{name}`")
+    detect = request.detect
+    if fault_wanted is not None and fault_wanted.wanted == "race" and "races" not in detect:
+        detect = (*detect, "races")
+    options = LaunchOptions(
+        tuple(sorted(constants.items())), request.grid, request.resident, request.schedule, request.l2_group, None,
+        request.timeout, request.unchecked, request.debug, request.keep,
+    )  # fmt: skip
+    runner = _Runner(request, kernel, given, options, detect)
+    try:
+        if request.plan_only:
+            return report(plan=runner.plan(device), code=0)
+        done = runner.on_gpu(device) if on_gpu else runner.on_cpu()
+    except LaunchError as error:
+        if error.kind is None:
+            raise
+        diagnostic = error.diagnostic
+        message = str(error) if diagnostic is None else diagnostic.message
+        return _faulted(report, request, (error.kind, diagnostic, message, ()), runner.made, detect)
+    except KernelFault as error:
+        fault = (error.kind, error.diagnostic, str(error), error.blocks)
+        return _faulted(report, request, fault, runner.made, detect)
+    return _finished(report, request, done, given, options, fault_wanted, on_gpu, detect)
+
+
+class _Runner:
+    """Runs a request; `made` is the plan, as soon as there is one."""
+
+    def __init__(
+        self, request: Request, kernel: Kernel, given: Arguments, options: LaunchOptions, detect: tuple[str, ...]
+    ) -> None:
+        self.request = request
+        self.kernel = kernel
+        self.given = given
+        self.options = options
+        self.detect = detect
+        self.made: Plan | None = None
+
+    def named(self, arrays: Mapping[str, Any]) -> dict[str, Any]:
+        return {**arrays, **self.given.numbers}
+
+    def plan(self, device: str) -> Plan:
+        named = self.named(self.given.arrays)
+        bound = self.kernel.bound((), named, dict(self.options.constants))
+        if device == "cpu":
+            from phobos.runtime.judge import prepare
+
+            return prepare(self.kernel, bound, (), named, self.options).plan
+        from phobos.runtime.cuda.host import plan
+
+        return plan(self.kernel, bound, self.options, device)
+
+    def on_cpu(self) -> _Done:
+        from phobos.runtime.judge import Judging, judge, prepare
+
+        request = self.request
+        times: list[float] = []
+        arrays = self.given.arrays
+        for again in range(request.repeat):
+            if request.repeat > 1:
+                arrays = {name: held.copy() for name, held in self.given.arrays.items()}
+            elif request.verify:
+                arrays = {name: held.copy() for name, held in arrays.items()}
+            named = self.named(arrays)
+            bound = self.kernel.bound((), named, dict(self.options.constants))
+            prepared = prepare(self.kernel, bound, (), named, self.options)
+            self.made = prepared.plan
+            with _Progress(f"{self.kernel.name} {again + 1}/{request.repeat}") as progress:
+                verdict = judge(prepared, Judging(self.detect, request.scheduler, request.seed, None, progress))
+            times.append(verdict.elapsed_ms)
+        return _Done(
+            prepared.plan, prepared.placement.bound, prepared.arrays, median(times),
+            (verdict.batched, verdict.block_phases),
+        )  # fmt: skip
+
+    def on_gpu(self, device: str) -> _Done:
+        """The arrays go to the device and come back: `cuda.host.run` gives `plan`, `arrays`, `elapsed_ms` (a list)."""
+        from phobos.runtime.cuda.host import run
+
+        arrays = {name: held.copy() for name, held in self.given.arrays.items()}
+        bound = self.kernel.bound((), self.named(arrays), dict(self.options.constants))
+        result = run(self.kernel, bound, self.options, device, self.request.repeat)
+        self.made = result.plan
+        return _Done(result.plan, bound, result.arrays, median(result.elapsed_ms), None)
+
+
+def _faulted(
+    report: Callable[..., Report],
+    request: Request,
+    fault: tuple[str, Diagnostic | None, str, tuple[int, ...]],
+    plan: Plan | None,
+    detect: tuple[str, ...],
+) -> Report:
+    kind, diagnostic, _, _ = fault
+    findings = request.kernel.findings
+    hit = confirmed(kind, diagnostic, findings)
+    verdicts = [] if hit is None else [f"confirms {hit.code} (line {_line(request.kernel, hit)})"]
+    wanted = next((e for e in request.expectations if e.kind == "fault"), None)
+    judged = () if wanted is None else (judge_fault(wanted, kind),)
+    code = 0 if judged and judged[0].met else 1
+    return report(plan=plan, fault=fault, verdicts=tuple(verdicts), judged=judged, code=code)
+
+
+def _finished(
+    report: Callable[..., Report],
+    request: Request,
+    done: _Done,
+    given: Arguments,
+    options: LaunchOptions,
+    fault_wanted: Expectation | None,
+    on_gpu: bool,
+    detect: tuple[str, ...],
+) -> Report:
+    from phobos.runtime.judge import stored_tensors
+
+    program = done.bound.program
+    outputs: dict[str, Summary] = {}
+    for name in stored_tensors(program):
+        if name in given.arrays:
+            outputs[name] = summary(done.arrays[name], program.tensors[name].dtype)
+    judged: list[Judged] = []
+    compare_anyway = False
+    for expectation in request.expectations:
+        if expectation.kind == "fault":
+            judged.append(judge_fault(expectation, None))
+        else:
+            one = judge_output(request.kernel.path, expectation, done.bound, done.arrays, on_gpu=on_gpu)
+            compare_anyway = compare_anyway or one.met is None
+            judged.append(one)
+    verified = None
+    if request.verify or compare_anyway:
+        verified = _verify(request, done, given, options, on_gpu)
+    saved = []
+    for name, path in request.outputs.items():
+        save(path, done.arrays[name])
+        saved.append((name, path))
+    verdicts = [] if on_gpu else _disproved(request.kernel, detect)
+    code = 1 if any(one.met is False for one in judged) or (verified is not None and not verified[1]) else 0
+    return report(
+        plan=done.plan, outputs=outputs, saved=tuple(saved), elapsed_ms=done.elapsed_ms,
+        bytes_moved=_moved(done.bound), batched=done.batched, verdicts=tuple(verdicts), judged=tuple(judged),
+        verified=verified, code=code,
+    )  # fmt: skip
+
+
+def _disproved(kernel: Kernel, detect: tuple[str, ...]) -> list[str]:
+    """What the checker is sure of and this run has not shown."""
+    said = []
+    for finding in gate.doubtful(kernel.findings):
+        place = f"{finding.code} (line {_line(kernel, finding)})"
+        if finding.code.startswith("PH5") and "races" not in detect and finding.code != "PH508":
+            said.append(f"{place} was not looked for: --detect races does")
+        else:
+            said.append(f"{place} did not occur at this grid and size")
+    return said
+
+
+def _verify(request: Request, done: _Done, given: Arguments, options: LaunchOptions, on_gpu: bool) -> tuple[str, bool]:
+    """A GPU's result against the reference; the reference's against its own other path, cell by cell."""
+    from phobos.runtime.judge import Judging, judge, prepare, stored_tensors
+    from phobos.runtime.tolerance import Tolerance, compare, tolerance_of
+
+    arrays = {name: held.copy() for name, held in given.arrays.items()}
+    named = {**arrays, **given.numbers}
+    constants = done.plan.constants if on_gpu else dict(options.constants)
+    grid = done.plan.grid if on_gpu else options.grid
+    if done.bound.program.is_persistent and grid is not None:
+        grid = grid[:1] if isinstance(grid, tuple) else grid
+    again = LaunchOptions(tuple(sorted(constants.items())), grid, options.resident, None, None, None, options.timeout)
+    bound = request.kernel.bound((), named, dict(constants))
+    prepared = prepare(request.kernel, bound, (), named, again)
+    path = None if on_gpu else "round-robin" if request.scheduler is None else None
+    judge(prepared, Judging((), path, request.seed))
+    program = bound.program
+    worst: list[str] = []
+    for name in stored_tensors(program):
+        if name not in given.arrays:
+            continue
+        tolerance = tolerance_of(bound, name, on_gpu=True) if on_gpu else Tolerance(0.0, 0.0, "exact")
+        difference = compare(done.arrays[name], prepared.arrays[name], tolerance)
+        if difference is not None:
+            cell = f"{name}[{', '.join(map(str, difference.index))}]"
+            return (
+                f"MISMATCH: {cell} is {difference.got:.9g}, the reference has {difference.wanted:.9g} "
+                f"({difference.cells} cells differ, by up to {difference.largest:.3g}; allowed: {tolerance.why})",
+                False,
+            )
+        worst.append(name)
+    what = "the reference runtime" if on_gpu else "one block at a time, bit by bit"
+    return f"verified {', '.join(worst) or 'nothing'}: agrees with {what}", True
+
+
+def _moved(bound: Bound) -> int:
+    """Bytes that a kernel must move at least: each tensor it reads once, each tensor it writes once."""
+    from phobos.runtime.judge import stored_tensors
+    from phobos.runtime.reference.code import parts
+    from phobos.semantics import ir
+    from phobos.semantics.values import statements_of
+
+    read: set[str] = set()
+    for statement in statements_of(bound.program.body):
+        for part in parts(statement):
+            if isinstance(part, ir.Load) and isinstance(part.access.base, ir.Tensor):
+                read.add(part.access.base.name)
+            elif isinstance(part, ir.TensorRef):
+                read.add(part.tensor.name)
+        if isinstance(statement, ir.DefineView) and isinstance(statement.access.base, ir.Tensor):
+            read.add(statement.access.base.name)
+    stored = set(stored_tensors(bound.program))
+    return sum(held.nbytes * ((name in read) + (name in stored)) for name, held in bound.tensors.items())
+
+
+def _directories(request: Request) -> dict[str, str]:
+    return {name: "." if name in request.command_line else request.directory for name in request.names}
+
+
+def _line(kernel: Kernel, diagnostic: Diagnostic) -> int:
+    return kernel.text.count("\n", 0, diagnostic.span.start) + 1
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _time(ms: float) -> str:
+    return f"{ms:.3g} ms" if ms < 1000 else f"{ms / 1000:.3g} s"
+
+
+class _Progress:
+    """A bar on stderr, once a run takes longer than a second and somebody is looking."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.bar: Any = None
+        self.task: Any = None
+        self.begun = perf_counter()
+
+    def __enter__(self) -> Callable[[int, int], None] | None:
+        return self._advance if sys.stderr.isatty() else None
+
+    def __exit__(self, *exception: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+    def _advance(self, done: int, total: int) -> None:
+        if self.bar is None:
+            if perf_counter() - self.begun < 1.0:
+                return
+            from rich.console import Console
+            from rich.progress import Progress
+
+            self.bar = Progress(console=Console(stderr=True), transient=True)
+            self.task = self.bar.add_task(self.what, total=total)
+            self.bar.start()
+        self.bar.update(self.task, completed=done)
