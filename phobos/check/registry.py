@@ -18,7 +18,7 @@ from phobos.value import value
 # The rules with a `check`. A house test compares this with the modules.
 FACT_RULES = tuple(
     """
-    PH115
+    PH106 PH115
     PH201 PH202 PH203 PH204 PH205 PH207 PH208 PH210 PH211 PH212 PH213 PH214 PH215 PH217 PH218 PH219
     PH303 PH304 PH305 PH306 PH308 PH309
     PH402 PH404 PH405 PH408 PH409
