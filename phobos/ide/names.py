@@ -19,7 +19,7 @@ Kind = Literal["kernel", "function", "tensor", "tile", "parameter", "dimension",
 Role = Literal["declare", "read", "write", "update", "call", "attribute"]
 
 ASSUME = re.compile(r"//\s*phobos:\s*assume\s+uniform\s*\((?P<what>.*)\)")
-IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
 @value

@@ -6,19 +6,12 @@ meaning of its own, and every clash, that is, a rename after which some name wou
 
 from __future__ import annotations
 
-import re
-
 from phobos.ide.document import Document, Range
 from phobos.ide.names import Symbol, Use
 from phobos.ide.references import Subject, occurrences_of, subject_at, use_at
 from phobos.language.builtins import BUILTINS
 from phobos.syntax import tree
-
-KEYWORDS = frozenset((
-    "kernel", "fn", "let", "var", "if", "else", "for",
-    "in", "while", "break", "continue", "return", "true", "false",
-))  # fmt: skip
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+from phobos.syntax.tokens import KEYWORDS, NAME, tokenize
 
 
 class RenameRefused(Exception):
@@ -37,10 +30,10 @@ def prepare(document: Document, offset: int) -> Range:
 def rename(document: Document, offset: int, name: str) -> list[Range]:
     """The places to write `name` at. Raises RenameRefused."""
     subject = _subject(document, offset)
-    if _IDENTIFIER.fullmatch(name) is None:
-        raise RenameRefused(f"`{name}` is not a name: letters, digits and `_`, not beginning with a digit")
     if name in KEYWORDS:
         raise RenameRefused(f"`{name}` is a keyword")
+    if not _is_name(name):
+        raise RenameRefused(f"`{name}` is not a name: letters, digits and `_`, not beginning with a digit")
     if name == "ctx":
         raise RenameRefused("`ctx` is the kernel's context; nothing else can have this name")
     if name != subject.symbol.name:
@@ -110,3 +103,9 @@ def _captures(uses: tuple[Use, ...], symbol: Symbol, other: Symbol, other_uses: 
 
 def _word(symbol: Symbol) -> str:
     return {"let": "variable", "var": "variable", "loop": "loop variable"}.get(symbol.kind, symbol.kind)
+
+
+def _is_name(text: str) -> bool:
+    """Whether the language reads it as one name."""
+    tokens = tokenize(text)
+    return tokens.kinds[:1] == NAME and tokens.list[0] == (0, len(text), text)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 from lsprotocol import types
 from pygls.capabilities import get_capability
 
 from phobos.value import value
 
-MARKDOWN = types.MarkupKind.Markdown
+Format = Literal["markdown", "plaintext", "string"]
+"""What documentation may be: Markdown, plain text in the protocol's wrapping, or (an old client) a bare string."""
 
 
 @value
@@ -20,9 +22,9 @@ class Client:
     related: bool
     tags: bool
     code_links: bool
-    hover_markdown: bool
-    completion_markdown: bool
-    signature_markdown: bool
+    hover_format: Format
+    completion_format: Format
+    signature_format: Format
     snippets: bool
     label_details: bool
     label_offsets: bool
@@ -46,8 +48,11 @@ def client_of(capabilities: types.ClientCapabilities) -> Client:
     def has(path: str) -> bool:
         return bool(get_capability(capabilities, path, None))
 
-    def markdown(path: str) -> bool:
-        return MARKDOWN in (get_capability(capabilities, path, None) or ())
+    def format(path: str) -> Format:
+        accepted = get_capability(capabilities, path, None)
+        if accepted is None:
+            return "string"
+        return "markdown" if types.MarkupKind.Markdown in accepted else "plaintext"
 
     push, pull = "text_document.publish_diagnostics", "text_document.diagnostic"
     pulls = get_capability(capabilities, pull, None) is not None
@@ -63,9 +68,9 @@ def client_of(capabilities: types.ClientCapabilities) -> Client:
         related=diagnostics("related_information"),
         tags=diagnostics("tag_support"),
         code_links=diagnostics("code_description_support"),
-        hover_markdown=markdown("text_document.hover.content_format"),
-        completion_markdown=markdown(f"{item}.documentation_format"),
-        signature_markdown=markdown(f"{signature}.documentation_format"),
+        hover_format=format("text_document.hover.content_format"),
+        completion_format=format(f"{item}.documentation_format"),
+        signature_format=format(f"{signature}.documentation_format"),
         snippets=has(f"{item}.snippet_support"),
         label_details=has(f"{item}.label_details_support"),
         label_offsets=has(f"{signature}.parameter_information.label_offset_support"),

@@ -9,7 +9,7 @@ from lsprotocol import types
 from phobos.check.rule import url
 from phobos.diagnostic import Diagnostic, Severity
 from phobos.ide.document import Range
-from phobos.lsp.client import Client
+from phobos.lsp.client import Client, Format
 from phobos.lsp.session import Opened, Session
 from phobos.syntax.lines import Encoding
 
@@ -75,11 +75,18 @@ def workspace_edit(
     return types.WorkspaceEdit(changes={document.uri: changes})
 
 
-def markup(markdown: str, rendered: bool) -> types.MarkupContent:
+def markup(markdown: str, format: Format) -> types.MarkupContent:
     """Markdown for a client that renders it, else the same without its marks."""
-    if rendered:
+    if format == "markdown":
         return types.MarkupContent(types.MarkupKind.Markdown, markdown)
     return types.MarkupContent(types.MarkupKind.PlainText, plain(markdown))
+
+
+def documentation(markdown: str, format: Format) -> types.MarkupContent | str | None:
+    """The documentation of an item: nothing for nothing, a string where the client knows no other form."""
+    if not markdown:
+        return None
+    return plain(markdown) if format == "string" else markup(markdown, format)
 
 
 def plain(markdown: str) -> str:

@@ -150,10 +150,10 @@ def _links(document: Document, at: list[int], options: dict[str, str]) -> str:
 def _format(document: Document, at: list[int], options: dict[str, str]) -> str:
     if "typed" in options:
         typed = {"newline": "\n"}.get(options["typed"], options["typed"])
-        return edited(document, formatting.format_typed(document, at[0], typed))
+        return edited(document, formatting.format_typed(document, at[0], typed, 120))
     if len(at) == 2:
-        return edited(document, formatting.format_range(document, Range(at[0], at[1])))
-    return edited(document, formatting.format_document(document))
+        return edited(document, formatting.format_range(document, Range(at[0], at[1]), 120))
+    return edited(document, formatting.format_document(document, 120))
 
 
 ANSWERS: dict[str, Answer] = {
@@ -165,7 +165,9 @@ ANSWERS: dict[str, Answer] = {
     "references": lambda d, at, o: "\n".join(
         shown(d, r) for r in references(d, at[0], o.get("declaration") != "no")
     ) or "nothing",
-    "highlight": lambda d, at, _: "\n".join(f"{shown(d, o.range)} {o.role}" for o in occurrences(d, at[0])) or "nothing",
+    "highlight": lambda d, at, _: "\n".join(
+        f"{shown(d, o.range)} {o.role}" for o in occurrences(d, at[0])
+    ) or "nothing",
     "rename": _rename,
     "symbols": _symbols,
     "tokens": _tokens,

@@ -16,7 +16,8 @@ CASES = list(cases())
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.feature}: {case.name}")
 def test_fixture(case: Case) -> None:
     text = case.text
-    at = [match.start() - number * len(CARET) for number, match in enumerate(re.finditer(re.escape(CARET), case.source))]
+    carets = enumerate(re.finditer(re.escape(CARET), case.source))
+    at = [match.start() - number * len(CARET) for number, match in carets]
     answer = ANSWERS[case.feature](document(text), at or [0], case.options)
     assert case.answers, "a case needs an answer"
     for line in case.answers.get("has", ()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lsprotocol import types
 
 from phobos.ide.completion import Completion, completions
-from phobos.lsp.convert import Converter, converter, markup
+from phobos.lsp.convert import Converter, converter, documentation
 from phobos.lsp.server import Server
 
 KINDS = {
@@ -48,7 +48,7 @@ def _item(server: Server, to: Converter, one: Completion) -> types.CompletionIte
         label=one.label,
         kind=KINDS[one.kind],
         detail=one.detail or None,
-        documentation=markup(one.documentation, client.completion_markdown) if one.documentation else None,
+        documentation=documentation(one.documentation, client.completion_format),
         sort_text=f"{one.rank:02}{one.label}",
         filter_text=one.insert if not one.insert.startswith(one.label) else None,
         insert_text_format=types.InsertTextFormat.Snippet if snippet else types.InsertTextFormat.PlainText,

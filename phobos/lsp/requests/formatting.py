@@ -17,10 +17,15 @@ def register(server: Server) -> None:
         to = converter(session, document)
         return [to.edit(*edit) for edit in edits]
 
+    def length(document: Opened) -> int:
+        return session.configuration(document).line_length
+
     @server.serve(types.TEXT_DOCUMENT_FORMATTING)
     def whole(params: types.DocumentFormattingParams) -> list[types.TextEdit] | None:
         document = session.ready(params.text_document.uri)
-        return None if document is None else sent(document, format_document(session.analysed(document)))
+        if document is None:
+            return None
+        return sent(document, format_document(session.analysed(document), length(document)))
 
     @server.serve(types.TEXT_DOCUMENT_RANGE_FORMATTING)
     def ranged(params: types.DocumentRangeFormattingParams) -> list[types.TextEdit] | None:
@@ -28,7 +33,7 @@ def register(server: Server) -> None:
         if document is None:
             return None
         within = converter(session, document).offsets(params.range)
-        return sent(document, format_range(session.analysed(document), within))
+        return sent(document, format_range(session.analysed(document), within, length(document)))
 
     options = types.DocumentOnTypeFormattingOptions(first_trigger_character="}", more_trigger_character=["\n"])
 
@@ -38,4 +43,4 @@ def register(server: Server) -> None:
         if document is None:
             return None
         offset = converter(session, document).offset(params.position)
-        return sent(document, format_typed(session.analysed(document), offset, params.ch))
+        return sent(document, format_typed(session.analysed(document), offset, params.ch, length(document)))

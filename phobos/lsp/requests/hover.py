@@ -21,4 +21,4 @@ def register(server: Server) -> None:
         found = hover(session.analysed(document), to.offset(params.position))
         if found is None:
             return None
-        return types.Hover(markup(found.markdown, session.client.hover_markdown), to.range_of(found.range))
+        return types.Hover(markup(found.markdown, session.client.hover_format), to.range_of(found.range))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lsprotocol import types
 
 from phobos.ide.signature import ParameterHelp, Signature, signature
-from phobos.lsp.convert import converter, markup
+from phobos.lsp.convert import converter, documentation
 from phobos.lsp.server import Server
 
 
@@ -22,16 +22,16 @@ def register(server: Server) -> None:
         found = signature(session.analysed(document), to.offset(params.position))
         if found is None:
             return None
-        markdown = session.client.signature_markdown
+        format = session.client.signature_format
         return types.SignatureHelp(
             signatures=[
                 types.SignatureInformation(
                     label=found.label,
-                    documentation=markup(found.documentation, markdown) if found.documentation else None,
+                    documentation=documentation(found.documentation, format),
                     parameters=[
                         types.ParameterInformation(
                             _label(server, found, parameter),
-                            markup(parameter.documentation, markdown) if parameter.documentation else None,
+                            documentation(parameter.documentation, format),
                         )
                         for parameter in found.parameters
                     ],
