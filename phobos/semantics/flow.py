@@ -24,7 +24,8 @@ class Reach:
     """One way to be at a statement in a phase.
 
     `rounds` relates the loops around the statement, outermost first, to the place where the phase begins.
-    `given` are polynomials never negative on this way: it passes a loop that has no rounds.
+    `given` are polynomials never negative on this way: it passes a loop that has no rounds, or leaves one at the
+    end of the round in which the phase began (the atom ("at", i) is that round of loop i).
     """
 
     rounds: tuple[tuple[Loop, str], ...]
@@ -126,14 +127,18 @@ class _Walk:
             return
         rounds: tuple[tuple[Loop, str], ...] = tuple((loop, SAME) for loop in flow.loops[start])
         block, position, owner = flow.parents[start]
-        exits = self._block(block, position + 1, rounds, ())
+        given: tuple[Poly, ...] = ()
+        exits = self._block(block, position + 1, rounds, given)
         while owner is not None:
             if isinstance(owner, (ir.For, ir.While)):
                 rounds = rounds[:-1]
-                if exits & {"fall", "continue"}:
-                    again = self._round(owner, (*rounds, (owner, NEXT)), ())
+                around = exits & {"fall", "continue"}
+                if around:
+                    again = self._round(owner, (*rounds, (owner, NEXT)), given)
                     if again & {"fall", "continue"}:
-                        again = again | self._round(owner, (*rounds, (owner, LATER)), ())
+                        again = again | self._round(owner, (*rounds, (owner, LATER)), given)
+                    elif "break" not in exits | again:
+                        given = (*given, *self._was_last(owner))
                     exits = exits | again
                 exits = self._behind(exits)
             elif isinstance(owner, ir.Inline):
@@ -142,10 +147,21 @@ class _Walk:
                 outside = exits
             else:
                 block, position, _ = flow.parents[owner]
-                outside = (exits - {"fall"}) | self._block(block, position + 1, rounds, ())
+                outside = (exits - {"fall"}) | self._block(block, position + 1, rounds, given)
             exits = outside
             owner = flow.parents[owner][2]
         self._finish(exits)
+
+    def _was_last(self, statement: Loop) -> tuple[Poly, ...]:
+        """What holds where a loop is left at the end of the round in which the phase began."""
+        loop = self.flow.values.loops.get(statement)
+        if not isinstance(statement, ir.For) or loop is None or loop.value is None or loop.hi is None:
+            return ()
+        assert loop.step is not None
+        here = (loop.value + loop.step - loop.hi).substitute(
+            lambda atom: Poly.atom("at", atom[1]) if atom[0] == "round" else None
+        )
+        return () if here.mentions("round") else (here,)
 
     def _finish(self, exits: frozenset[str]) -> None:
         if exits & {"fall", "kernel"}:

@@ -90,6 +90,8 @@ class Pair:
         match atom[0]:
             case "dim" | "param" | "const" | "blocks":
                 return Poly({(atom,): 1})
+            case "at":
+                return Poly.atom("round", atom[1])
             case "block":
                 if int(str(atom[1])) not in self.block_axes:
                     return Poly({}) if self.values.program.is_persistent else Poly({(atom,): 1})
@@ -253,9 +255,9 @@ class Pair:
         ]
         if any(never_negative(goal, prepared, nonneg, QUICK) for goal in goals):
             return True
-        if (depth == 0 or not pairs) and self.guarded:
-            if self._impossible(prepared, [put(p) for p in (*self.a.nonzero, *self.b.nonzero)]):
-                return True
+        nonzero = [put(poly) for poly in (*self.a.nonzero, *self.b.nonzero)]
+        if (depth == 0 or not pairs) and self.guarded and self._impossible(prepared, nonzero):
+            return True
         for x, y in pairs:
             one, other = Poly({(x,): 1}), Poly({(y,): 1})
             if never_negative(one - other - 1, prepared, nonneg, QUICK) or never_negative(
@@ -323,7 +325,7 @@ class Pair:
                 weight = gap.coefficient(x)
                 for y in theirs:
                     if gap.is_linear_in(y) and weight == -gap.coefficient(y):
-                        rank = 0 if x[0] == "round" else 1 if x[0] == "div" else 2
+                        rank = 0 if x[0] == "div" else 1 if x[0] == "round" else 2
                         found.setdefault((x, y), rank)
         # Quotients hide in the atoms of other quotients: those of the gap's own atoms come first.
         inner: dict[tuple[Atom, Atom], int] = {}
@@ -338,10 +340,14 @@ class Pair:
         return sorted({**inner, **found}, key=lambda pair: ({**inner, **found}[pair], repr(pair)))
 
     def _whose(self, atom: Atom) -> int | None:
+        """The block that an atom belongs to; None for what both share."""
         known = self.own.get(atom)
         if known is not None:
             return known[1]
-        return None
+        if atom[0] not in NESTED:
+            return None
+        found = {self._whose(inner) for key in atom[1:] for inner in poly_of_key(key).atoms} - {None}
+        return max((who for who in found if who is not None), default=None)
 
 
 @value

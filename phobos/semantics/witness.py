@@ -183,7 +183,9 @@ def _settings(question: Question, a: Cells, b: Cells) -> Iterator[dict[Atom, int
                 continue
         names.append(atom)
         choices.append(numbers)
-    shared = [("round", loop.index) for loop in _shared_loops(values, a)]
+    indices = {loop.index for loop in _shared_loops(values, a)}
+    indices |= {int(str(atom[1])) for atom in atoms if atom[0] == "at"}
+    shared: list[Atom] = [("round", index) for index in sorted(indices)]
     for numbers in islice(diagonal(choices), MOST_SETTINGS):
         at: dict[Atom, int] = dict(zip(names, numbers))
         grids = GRIDS if question.program.is_persistent else (2,)
@@ -196,6 +198,8 @@ def _settings(question: Question, a: Cells, b: Cells) -> Iterator[dict[Atom, int
                     setting[atom] = number_
                 for atom in shared[2:]:
                     setting[atom] = 0
+                for atom in shared:
+                    setting["at", atom[1]] = setting[atom]
                 yield setting
 
 
@@ -245,7 +249,7 @@ def _boxes(
     fixed: dict[Atom, int] = {}
     loops = [at.loop for at in cells.context.chain() if at.loop is not None]
     for loop in loops:
-        current = settings.get(loop.variable, 0)
+        current = settings.get(("at", loop.index), 0)
         match relations.get(id(loop.statement)):
             case relation if relation == SAME:
                 fixed[loop.variable] = current
