@@ -25,8 +25,12 @@ def assign(b: Build, node: tree.Assign) -> None:
     op = None if node.op == "=" else node.op[:-1]
     if isinstance(node.target, tree.Name):
         _assign_name(b, node, node.target, op)
-    else:
+    elif isinstance(node.target, tree.Subscript):
         _assign_cells(b, node, node.target, op)
+    else:  # the parser has said that this cannot be assigned
+        b.value(node.target)
+        b.value(node.value)
+        b.out.append(ir.Evaluate(b.span(node), b.calls, b.error(node)))
 
 
 def _assign_name(b: Build, node: tree.Assign, target: tree.Name, op: str | None) -> None:
