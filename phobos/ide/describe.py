@@ -1,11 +1,10 @@
-"""Facts in words: types, polynomials, levels of uniformity, masks. One wording for hover, hints and completion."""
+"""Names in words: what they mean, their types, how far they vary and why. One wording for every answer."""
 
 from __future__ import annotations
 
 from phobos.ide.document import Document, Place
 from phobos.ide.names import Symbol, Use
-from phobos.semantics import ir
-from phobos.semantics.poly import Atom, Poly
+from phobos.semantics import ir, types
 from phobos.semantics.program import Program
 from phobos.semantics.uniformity import Level, Origin, uniformity_of
 from phobos.syntax import tree
@@ -40,8 +39,8 @@ def meaning(program: Program, symbol: Symbol) -> Meaning | None:
 def type_of(meaning: Meaning) -> str:
     """The type of a declared thing, as it would be written."""
     match meaning:
-        case ir.Tensor(dtype=dtype, extents=extents):
-            return f"tensor<{dtype}>[{', '.join(e if isinstance(e, str) else _extent(e) for e in extents)}]"
+        case ir.Tensor():
+            return types.tensor_text(meaning)
         case ir.ScalarParam(dtype=dtype):
             return dtype
         case ir.Variable(type=type):
@@ -52,58 +51,13 @@ def type_of(meaning: Meaning) -> str:
 
 def type_text(type: ir.Type) -> str:
     """`tile<f32>[16, N]`, `index`; "" for the type of what was reported already."""
-    match type:
-        case ir.ScalarT(dtype=dtype):
-            return dtype
-        case ir.TileT(dtype=dtype, shape=shape):
-            return f"tile<{dtype}>[{', '.join(str(n) if isinstance(n, int) else poly_text(n) for n in shape)}]"
-        case _:
-            return ""
-
-
-def _extent(extent: int | ir.Dim | ir.Constant) -> str:
-    return str(extent) if isinstance(extent, int) else extent.name
-
-
-# --- numbers --------------------------------------------------------------------------------------------
-
-
-def poly_text(poly: Poly) -> str:
-    """A polynomial as people write it: `N - t`, `4*TILE + 1`; what has no name is `…`."""
-    terms: list[tuple[int, str]] = []
-    for monomial, coefficient in poly.key:
-        factors = "*".join(atom_text(atom) for atom in monomial)
-        terms.append((coefficient, factors))
-    if not terms:
-        return "0"
-    terms.sort(key=lambda term: (term[0] < 0, term[1] == "", term[1]))
-    text = ""
-    for coefficient, factors in terms:
-        size = abs(coefficient)
-        word = factors if size == 1 and factors else f"{size}*{factors}" if factors else str(size)
-        if not text:
-            text = f"-{word}" if coefficient < 0 else word
-        else:
-            text += f" - {word}" if coefficient < 0 else f" + {word}"
-    return text
-
-
-def atom_text(atom: Atom) -> str:
-    match atom:
-        case ("dim" | "param" | "const", str() as name, *_):
-            return name
-        case ("block", int() as axis, *_):
-            return f"ctx.block.{AXES[axis]}"
-        case ("blocks", int() as axis, *_):
-            return f"ctx.blocks.{AXES[axis]}"
-        case _:
-            return "…"
+    return "" if isinstance(type, ir.ErrorT) else types.type_text(type)
 
 
 # --- uniformity -----------------------------------------------------------------------------------------
 
 LEVELS = {
-    Level.CONSTANT: "known when compiled",
+    Level.CONSTANT: "the same in every block",
     Level.UNIFORM: "the same in every block",
     Level.VARYING: "differs between blocks",
     Level.LANE: "differs between threads",

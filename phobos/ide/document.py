@@ -41,7 +41,7 @@ class Place:
 class Document:
     """Immutable. `findings` have absolute spans, as `check.findings` gives them."""
 
-    __slots__ = ("_programs", "_starts", "findings", "lines", "module", "path", "text")
+    __slots__ = ("_programs", "_starts", "findings", "items", "lines", "module", "path", "text")
 
     def __init__(
         self, path: str, text: str, module: Module, lines: LineIndex, findings: tuple[Diagnostic, ...] = ()
@@ -51,12 +51,19 @@ class Document:
         self.module = module
         self.lines = lines
         self.findings = findings
-        self._starts = [start for start, _ in module.file.items]
         self._programs = {unit.offset: unit.program for unit in module.units}
+        self.items = tuple((start, self._item(start, item)) for start, item in module.file.items)
+        self._starts = [start for start, _ in self.items]
 
-    @property
-    def items(self) -> tuple[tuple[int, tree.Item], ...]:
-        return self.module.file.items
+    def _item(self, start: int, item: tree.Item) -> tree.Item:
+        """The item with the very nodes that its program was made of: facts are keyed by node.
+
+        They are others where the parser forgot an item and parsed it again while its program was kept.
+        """
+        program = self._programs.get(start)
+        if program is None or program.kernel is item.node:
+            return item
+        return tree.Item(item.text, program.kernel, item.problems, item.comments)
 
     def places(self) -> Iterator[Place]:
         """Every kernel and function, at its first character."""

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from phobos.ide.describe import AXES, poly_text, row_of
+from phobos.ide.describe import AXES, row_of
 from phobos.ide.document import Document, Place
 from phobos.language.attributes import DEFAULT_THREADS, WARP
 from phobos.language.search import points
 from phobos.semantics import ir
 from phobos.semantics.footprints import Footprint, footprints_of
-from phobos.semantics.grid import GridUse, grid_of
+from phobos.semantics.grid import describe, grid_of, show
 from phobos.semantics.masks import Mask, masks_of
 from phobos.semantics.obligations import Obligation, obligations_of
 from phobos.semantics.phases import Phase, phases_of
@@ -60,8 +60,7 @@ def mask_text(document: Document, place: Place, mask: Mask) -> str:
     if mask.outside:
         return f"wholly outside: {mask.reason}"
     if not mask.needed:
-        promised = ", ".join(sorted({f"`@aligned({p.dim} = {p.tile})`" for p in mask.promises}))
-        return f"no mask: {mask.reason}" + (f" (thanks to {promised})" if promised else "")
+        return f"no mask: {mask.reason}"
     text = f"masked: {mask.reason}"
     if mask.peeled is not None:
         row = row_of(document, place, mask.peeled.span.owner, mask.peeled.span.start)
@@ -156,7 +155,7 @@ def grid_lines(document: Document, place: Place, program: Program) -> list[str]:
         return lines
     lines = [f"Grid: persistent, as many blocks of {threads} threads as the card holds at once, on one axis."]
     if grid.rounds and grid.useful_known:
-        work = ", ".join(sorted({_count(use) for use in grid.rounds}))
+        work = ", ".join(sorted({describe(use) for use in grid.rounds}))
         lines.append(f"No more than have work: {work}.")
     for constant in grid.constants:
         if constant.stride_form:
@@ -164,7 +163,7 @@ def grid_lines(document: Document, place: Place, program: Program) -> list[str]:
         else:
             lines.append(f"The grid is exactly `{constant.constant.name}` = {constant.constant.value} blocks.")
     for cap in grid.caps:
-        lines.append(f"At most {poly_text(cap.extent)} blocks: each owns one cell of `{cap.tensor.name}`.")
+        lines.append(f"At most {show(cap.extent)} blocks: each owns one cell of `{cap.tensor.name}`.")
     return lines
 
 
@@ -173,19 +172,7 @@ def axis_text(program: Program, axis: int) -> str:
     found = grid_of(program).axes[axis]
     if not found.read:
         return "1"
-    return _count(found.uses[0]) if found.uses else "?"
-
-
-def _count(use: GridUse) -> str:
-    if use.divisor.constant == 1:
-        return poly_text(use.extent)
-    divisor = poly_text(use.divisor)
-    extent = poly_text(use.extent)
-    return f"ceil({_operand(extent)} / {_operand(divisor)})"
-
-
-def _operand(text: str) -> str:
-    return text if text.isidentifier() or text.isdigit() else f"({text})"
+    return describe(found.uses[0]) if found.uses else "?"
 
 
 def axis_lines(document: Document, place: Place, program: Program, axis: int) -> list[str]:
@@ -235,9 +222,9 @@ def loop_line(document: Document, place: Place, program: Program, variable: ir.V
             fact = values_of(program).loop(loop)
             if fact.lo is None or fact.hi is None:
                 return ""
-            step = f", step {poly_text(fact.step)}" if fact.step is not None and fact.step.constant != 1 else ""
-            text = f"From `{poly_text(fact.lo)}` below `{poly_text(fact.hi)}`{step}."
-            return "" if "…" in text else text
+            step = f", step `{show(fact.step)}`" if fact.step is not None and fact.step.constant != 1 else ""
+            text = f"From `{show(fact.lo)}` below `{show(fact.hi)}`{step}."
+            return "" if "?" in text else text  # a bound without a spelling
     return ""
 
 
