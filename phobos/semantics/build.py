@@ -7,13 +7,13 @@ and numbers. What needs the finished program is said by `build_flow`.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Mapping
 
 from phobos.semantics import ir
 from phobos.semantics.build_assumptions import assumptions
 from phobos.semantics.build_attributes import constants_of, flags_of, launch_of, promises_of
+from phobos.semantics.build_broken import broken_lines, lost_names, speaks
 from phobos.semantics.build_calls import bind_result
 from phobos.semantics.build_context import Build, Frame
 from phobos.semantics.build_control import block, missing_return
@@ -22,7 +22,7 @@ from phobos.semantics.build_flow import after_building
 from phobos.semantics.build_statements import statement
 from phobos.semantics.build_types import parameters_of
 from phobos.semantics.names import Scope
-from phobos.semantics.program import DEFAULTS, Launch, Program, Promise, Settings
+from phobos.semantics.program import DEFAULTS, Launch, Problem, Program, Promise, Settings
 from phobos.syntax import tree
 
 _DEPTH = 20_000
@@ -41,7 +41,8 @@ def build(item: tree.Item, functions: Mapping[str, tree.Item], settings: Setting
         sys.setrecursionlimit(_DEPTH)
     owner = node.name.text if isinstance(node, tree.Function) else None
     b = Build(functions, settings, owner, expression, _run, statement)
-    b.lost = _lost_names(item)
+    b.lost = lost_names(item)
+    b.item = item
     b.broken = bool(item.problems)
     assumptions(b, item, owner)
     attributes = node.attributes if isinstance(node, tree.Kernel) else ()
@@ -73,11 +74,22 @@ def build(item: tree.Item, functions: Mapping[str, tree.Item], settings: Setting
         flags=flags,
         body=body,
         variables=tuple(b.variables),
-        problems=tuple(b.problems),
+        problems=_told(b, item, owner),
         node_types=b.nodes,
         settings=settings,
         inlined=tuple(b.inlined),
     )
+
+
+def _told(b: Build, item: tree.Item, owner: str | None) -> tuple[Problem, ...]:
+    """The problems without those that follow from text that did not parse."""
+    lines = {owner: broken_lines(item)} if item.problems else {}
+    for name in b.inlined:
+        if b.functions[name].problems:
+            lines[name] = broken_lines(b.functions[name])
+    if not lines:
+        return tuple(b.problems)
+    return tuple(problem for problem in b.problems if speaks(problem, lines.get(problem.span.owner, ())))
 
 
 def _run(b: Build, node: tree.Block) -> None:
@@ -86,26 +98,3 @@ def _run(b: Build, node: tree.Block) -> None:
     function = b.frames[-1].function
     if goes_on and isinstance(function, tree.Function) and function.result is not None and not b.broken:
         missing_return(b, function)
-
-
-def _lost_names(item: tree.Item) -> frozenset[str]:
-    """Names that text which did not parse may have defined: nothing is said where they are missing."""
-    if not item.problems or item.node is None:
-        return frozenset()
-    found: set[str] = set()
-    stack: list[object] = [item.node.body]
-    while stack:
-        match stack.pop():
-            case tree.Broken(start=start, end=end):
-                found.update(re.findall(r"[^\W\d]\w*", item.text[start:end]))
-            case tree.Block(statements=statements):
-                stack += statements
-            case tree.For(body=body) | tree.While(body=body):
-                stack.append(body)
-            case tree.If(then=then, otherwise=otherwise):
-                stack.append(then)
-                if otherwise is not None:
-                    stack.append(otherwise)
-    for problem in item.problems:
-        found.update(re.findall(r"[^\W\d]\w*", item.text[problem.start : problem.end]))
-    return frozenset(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from phobos.semantics.build_broken import statements as all_statements
 from phobos.semantics.build_context import Build
 from phobos.syntax import tree
 from phobos.syntax.pragmas import pragmas
@@ -23,28 +24,8 @@ def assumptions(b: Build, item: tree.Item, owner: str | None) -> None:
     if not names:
         return
     # The outermost statement of those that start at one place comes first.
-    statements = sorted(_statements(item.node.body), key=lambda node: (node.start, -node.end))
+    statements = sorted(all_statements(item.node.body), key=lambda node: (node.start, -node.end))
     for name in names:
         follows = next((node for node in statements if node.start >= name.end), None)
         if follows is not None:
             b.assumes.setdefault(follows, []).append(name)
-
-
-def _statements(block: tree.Block) -> list[tree.Stmt]:
-    found: list[tree.Stmt] = []
-    stack: list[tree.Stmt] = list(block.statements)
-    while stack:
-        node = stack.pop()
-        found.append(node)
-        match node:
-            case tree.For(body=body) | tree.While(body=body):
-                stack += body.statements
-            case tree.If(then=then, otherwise=otherwise):
-                stack += then.statements
-                if isinstance(otherwise, tree.Block):
-                    stack += otherwise.statements
-                elif otherwise is not None:
-                    stack.append(otherwise)
-            case tree.Block(statements=inner):
-                stack += inner
-    return found

@@ -95,7 +95,8 @@ class Build:
         self.barrier_tensors: dict[ir.Tensor, ir.Barrier] = {}
         self.assumes: dict[tree.Stmt, list[tree.Name]] = {}
         self.assumes_of: set[str | None] = set()
-        self.lost: frozenset[str] = frozenset()  # names that stand in text which did not parse
+        self.lost: frozenset[str] | None = frozenset()  # names to say nothing of (None: any)
+        self.item: tree.Item | None = None
         self.taken: list[tuple[tree.Param, tree.TileType]] = []  # tile parameters
         self.broken = False  # whether some of the text did not parse
         self._evaluate = evaluate

@@ -247,6 +247,8 @@ def if_(b: Build, node: tree.If) -> bool:
 
 def leave_loop(b: Build, node: tree.Break | tree.Continue) -> None:
     word = "break" if isinstance(node, tree.Break) else "continue"
+    if not b.loops and b.lost is None:
+        return
     if not b.loops:
         b.report(
             "PH001",

@@ -22,7 +22,9 @@ def uninitialised_reads(b: Build, body: ir.Block) -> None:
     tracked = {
         statement.variable: statement
         for statement in statements_of(body)
-        if isinstance(statement, ir.Define) and statement.value is None
+        if isinstance(statement, ir.Define)
+        and statement.value is None
+        and isinstance(statement.variable.type, ir.TileT)
     }
     if tracked:
         _Reads(b, tracked).block(body, {})

@@ -8,6 +8,7 @@ from phobos.diagnostic import Edit, Fix, Related
 from phobos.language.near import nearest
 from phobos.language.scalars import INTEGERS, SCALARS
 from phobos.semantics import ir
+from phobos.semantics.build_broken import is_broken
 from phobos.semantics.build_context import Build
 from phobos.semantics.poly import Poly
 from phobos.semantics.shapes import Length
@@ -115,7 +116,7 @@ def tile_dimension(b: Build, dim: tree.Name | tree.Int) -> Length | None:
 
 def undefined(b: Build, name: tree.Name, wanted: str = "") -> None:
     """A name that nothing defines (PH101), told once for each name of an item."""
-    if name.text in b.lost:
+    if b.lost is None or name.text in b.lost:
         return
     known = set(b.scope.all())
     near = nearest(name.text, known)
@@ -162,6 +163,9 @@ def parameters_of(b: Build, params: Sequence[tree.Param]) -> tuple[ir.Tensor | i
             )
             continue
         seen[name] = param
+        if b.item is not None and b.item.problems and is_broken(param, b.item):
+            b.scope.names[name] = None
+            continue
         match param.type:
             case tree.ScalarType() as node:
                 dtype = element_name(b, node)

@@ -1,0 +1,90 @@
+"""What to leave unsaid where the text did not parse: the parser has spoken, and what follows from that is no mistake.
+
+Nothing is said about the lines of a syntax problem, nor about a name that stands on them (it may have been defined
+there), nor about a parameter that did not parse. Where a name itself is missing, the head of an item did not parse or
+braces do not match, no name is called undefined.
+"""
+
+from __future__ import annotations
+
+import re
+
+from phobos.semantics.program import Problem
+from phobos.syntax import tree
+
+_WORD = re.compile(r"[^\W\d]\w*")
+_LINE_END = re.compile(r"[\r\n]")
+
+Range = tuple[int, int]
+
+
+def broken_lines(item: tree.Item) -> tuple[Range, ...]:
+    """The whole lines on which something did not parse."""
+    found: list[Range] = []
+    text = item.text
+    places = [(problem.start, problem.end) for problem in item.problems]
+    if item.problems and item.node is not None:
+        places += [(node.start, node.end) for node in statements(item.node.body) if isinstance(node, tree.Broken)]
+    for start, end in places:
+        first = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
+        last = _LINE_END.search(text, max(end, start))
+        found.append((first, len(text) if last is None else last.start()))
+    return tuple(found)
+
+
+def lost_names(item: tree.Item) -> frozenset[str] | None:
+    """Names that nothing is to be said of when they are undefined; None: of no name."""
+    if not item.problems or item.node is None:
+        return frozenset()
+    if any(not param.name.text for param in item.node.params) or any(
+        problem.start < item.node.body.start or _is_structure(problem, item.text) for problem in item.problems
+    ):
+        return None
+    for node in statements(item.node.body):
+        match node:
+            case tree.Let(name=name) | tree.Var(name=name) | tree.For(variable=name):
+                if not name.text:
+                    return None
+    return frozenset(word for start, end in broken_lines(item) for word in _WORD.findall(item.text[start:end]))
+
+
+def _is_structure(problem: tree.SyntaxProblem, text: str) -> bool:
+    """Whether a problem means that blocks are not what was meant, so that names are not in their scopes."""
+    return text.startswith(("}", "else"), problem.start) or problem.code == "PH002"
+
+
+def is_broken(param: tree.Param, item: tree.Item) -> bool:
+    """Whether a parameter stands where something did not parse."""
+    return any(problem.start <= param.end and problem.end >= param.start for problem in item.problems)
+
+
+def speaks(problem: Problem, lines: tuple[Range, ...]) -> bool:
+    """Whether a problem is to be told, given the lines of its owner that did not parse."""
+    spans = [problem.span, *(related.span for related in problem.related)]
+    return not any(
+        first <= span.start <= last or (span.start < last and span.end > first)
+        for span in spans
+        if span.owner == problem.span.owner
+        for first, last in lines
+    )
+
+
+def statements(block: tree.Block) -> list[tree.Stmt]:
+    """Every statement at any depth."""
+    found: list[tree.Stmt] = []
+    stack: list[tree.Stmt] = list(block.statements)
+    while stack:
+        node = stack.pop()
+        found.append(node)
+        match node:
+            case tree.For(body=body) | tree.While(body=body):
+                stack += body.statements
+            case tree.If(then=then, otherwise=otherwise):
+                stack += then.statements
+                if isinstance(otherwise, tree.Block):
+                    stack += otherwise.statements
+                elif otherwise is not None:
+                    stack.append(otherwise)
+            case tree.Block(statements=inner):
+                stack += inner
+    return found
