@@ -6,19 +6,23 @@ none, its findings come from there under its code. `RULE = Rule.of(__name__, "er
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 
 from phobos.diagnostic import Diagnostic, Fix, Related, Severity, Span, Tag
 from phobos.semantics.program import Program
 from phobos.value import value
 
-# Where each rule's page is published. The one place that knows it.
-PAGES = "https://phobos-tools.readthedocs.io/rules/"
-
 
 def url(code: str) -> str:
-    """The page of a rule."""
-    return PAGES + code
+    """The page of a rule: the file in this installation whose docstring it is. Links must open something."""
+    from urllib.parse import quote
+
+    from phobos.check.registry import stems
+
+    page = os.path.join(os.path.dirname(os.path.abspath(__file__)), "rules", stems()[code] + ".py")
+    path = page.replace(os.sep, "/")
+    return "file://" + quote(path if path.startswith("/") else "/" + path)
 
 
 @value

@@ -31,7 +31,6 @@ def render(report: Report) -> str:
                 "name": "Phobos tools",
                 "version": __version__,
                 "semanticVersion": __version__,
-                "informationUri": url("").rstrip("/"),
                 "rules": [_rule(code) for code in used],
             }
         },

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from phobos.check.render.report import Listing, Report
-from phobos.check.rule import url
 from phobos.diagnostic import Diagnostic, Severity, Span
 from phobos.syntax.lines import LineIndex
 from phobos.value import value
@@ -61,7 +60,7 @@ def full(diagnostic: Diagnostic, text: str, path: str, colour: bool = False, lin
         by = how[diagnostic.fix.applicability]
         tail.append(("help", "fix", diagnostic.fix.message + (f" ({by})" if by else "")))
     if diagnostic.code:
-        tail.append(("frame", "see", url(diagnostic.code)))
+        tail.append(("frame", "see", f"phobos rule {diagnostic.code}"))
     if tail:
         out.append(bar)
     for role, word, sentence in tail:
