@@ -45,12 +45,21 @@ def lost_names(item: tree.Item) -> frozenset[str] | None:
             case tree.Let(name=name) | tree.Var(name=name) | tree.For(variable=name):
                 if not name.text:
                     return None
+        if _lacks_its_block(node, item.text):
+            return None
     return frozenset(word for start, end in broken_lines(item) for word in _WORD.findall(item.text[start:end]))
 
 
 def _is_structure(problem: tree.SyntaxProblem, text: str) -> bool:
     """Whether a problem means that blocks are not what was meant, so that names are not in their scopes."""
     return text.startswith(("}", "else"), problem.start) or problem.code == "PH002"
+
+
+def _lacks_its_block(node: tree.Stmt, text: str) -> bool:
+    match node:
+        case tree.For(body=body) | tree.While(body=body) | tree.If(then=body):
+            return not text.startswith("{", body.start)
+    return False
 
 
 def is_broken(param: tree.Param, item: tree.Item) -> bool:
