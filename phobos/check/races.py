@@ -41,19 +41,23 @@ def told_of(program: Program) -> tuple[Conflict, ...]:
 
 
 def of_kind(program: Program, *kinds: str) -> Iterator[tuple[Conflict, Footprint, Footprint]]:
-    """Conflicts of some kinds with the access later in the text first; of one place and partner only the gravest."""
+    """Conflicts of some kinds with the access later in the text first; one for each mistake, the gravest.
+
+    What two statements do to one tensor is one mistake: `X[a] = X[b] + 1.0` both writes and reads.
+    """
     order = order_of(program)
-    seen: set[tuple[object, ...]] = set()
+    seen: set[object] = set()
     for conflict in sorted(told_of(program), key=lambda one: not one.certain):
         if conflict.kind not in kinds:
             continue
         first, second = conflict.first, conflict.second
         if _position(order, first) > _position(order, second):
             first, second = second, first
-        key = _place(second.access.span)
-        if key in seen:
+        place = _place(second.access.span)
+        pair = frozenset((first.statement, second.statement)), first.access.base
+        if place in seen or pair in seen:
             continue
-        seen.add(key)
+        seen |= {place, pair}
         yield conflict, second, first
 
 

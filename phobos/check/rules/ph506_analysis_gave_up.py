@@ -41,18 +41,24 @@ from collections.abc import Iterator
 
 from phobos.check.races import of_kind, other_site
 from phobos.check.rule import Context, Rule
+from phobos.check.walk import unique
 from phobos.diagnostic import Diagnostic
+from phobos.semantics.footprints import Conflict, Footprint
 
 RULE = Rule.of(__name__, "info")
 
 
 def check(context: Context) -> Iterator[Diagnostic]:
-    for conflict, later, earlier in of_kind(context.program, "unknown"):
+    by_tensor: dict[object, list[tuple[Conflict, Footprint, Footprint]]] = {}
+    for found in of_kind(context.program, "unknown"):
+        by_tensor.setdefault(found[1].access.base, []).append(found)
+    for (conflict, later, earlier), *more in by_tensor.values():
         name = later.access.base.name
+        also = unique((one.access.span, "nor here") for _, one, _ in more)
         yield RULE.at(
             later.access.span,
             f"could not tell whether two blocks meet in `{name}` here",
             label=conflict.reason,
-            related=other_site(later, earlier, "the other access"),
+            related=other_site(later, earlier, "the other access") + also,
             help="`phobos run --device cpu --detect races` looks at a run with real data",
         )
