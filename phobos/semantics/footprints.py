@@ -19,10 +19,10 @@ from phobos.semantics.masks import grid_facts
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program, fact
 from phobos.semantics.sameness import value_key
-from phobos.semantics.twoblocks import Cells, Pair, conditions_of
+from phobos.semantics.twoblocks import Cells, Pair, axes_of, cell_of, conditions_of
 from phobos.semantics.uniformity import Level, Uniformity, uniformity_of
 from phobos.semantics.values import Context, Values, expressions_in, statements_of, values_of, walk
-from phobos.semantics.witness import Meeting, Question, search
+from phobos.semantics.witness import Question, search
 from phobos.value import value
 
 
@@ -77,7 +77,7 @@ def footprints_of(program: Program) -> tuple[Footprint, ...]:
 
     def note(statement: ir.Statement, access: ir.Access, kind: Literal["load", "store", "atomic"]) -> None:
         if isinstance(access.base, ir.Tensor) and access.base.name not in barriers:
-            found.append(Footprint(statement, access, kind, _axes(values, access)))
+            found.append(Footprint(statement, access, kind, axes_of(values, access)))
 
     for statement in statements_of(program.body):
         if statement in values.unreachable:
@@ -98,28 +98,8 @@ def footprints_of(program: Program) -> tuple[Footprint, ...]:
                     note(statement, access, "load")
                 note(statement, access, "store")
             case ir.Atomic():
-                note(statement, _cell(statement), "atomic")
+                note(statement, cell_of(statement), "atomic")
     return tuple(found)
-
-
-def _axes(values: Values, access: ir.Access) -> tuple[tuple[Poly, Poly], ...]:
-    one = Poly.of(1)
-    axes: list[tuple[Poly, Poly]] = []
-    for axis, sub in enumerate(access.subs):
-        if isinstance(sub, ir.PointSub):
-            axes.append((values.poly(sub.index), one))
-        elif sub.whole:
-            axes.append((Poly({}), values.extent(access.base, axis)))
-        else:
-            axes.append((values.poly(sub.first), values.poly(sub.length)))
-    return tuple(axes)
-
-
-def _cell(statement: ir.Atomic) -> ir.Access:
-    """The cell of an atomic as an access: the index in the leading dimension, 0 in the others."""
-    zero = ir.IntLiteral(statement.span, statement.calls, ir.ScalarT("index"), 0)
-    subs = [ir.PointSub(statement.index), *(ir.PointSub(zero) for _ in statement.tensor.extents[1:])]
-    return ir.Access(statement.span, statement.calls, statement.tensor, tuple(subs))
 
 
 def _whole(reference: ir.TensorRef, values: Values) -> ir.Access:
@@ -236,17 +216,20 @@ class _Conflicts:
         if not ways or (len(ways) > 1 and self._apart_at_any_time(a, b)):
             return None
         ways.sort(key=lambda way: way[1].wraps != way[2].wraps)
-        open_ways = []
+        unknowable = self._unknowable(a, b)
+        verdict: Conflict | None = None
         for start, reach_a, reach_b in ways:
             cells_a, cells_b = self._cells(a, reach_a), self._cells(b, reach_b)
-            if cells_a is None or cells_b is None or self._harmless(a, b, reach_a, reach_b):
+            if self._harmless(a, b, reach_a, reach_b):
                 continue
-            pair = Pair(self.values, cells_a, cells_b, self._is_shared, self.limits, self.axes)
-            if not pair.disjoint():
-                open_ways.append((start, reach_a, reach_b, cells_a, cells_b))
-        if not open_ways:
-            return None
-        return self._verdict(a, b, open_ways)
+            if cells_a is not None and cells_b is not None and self._apart(cells_a, cells_b):
+                continue
+            found = self._verdict(a, b, start, reach_a, reach_b, cells_a, cells_b, unknowable)
+            if verdict is None or _gravity(found) < _gravity(verdict):
+                verdict = found
+            if unknowable is not None or found.certain:
+                break
+        return verdict
 
     def _apart_at_any_time(self, a: _Group, b: _Group) -> bool:
         """Whether they are disjoint however the rounds of the two blocks relate: one proof for all ways."""
@@ -254,9 +237,10 @@ class _Conflicts:
         for group in (a, b):
             loops = self.flow.loops[group.first.statement]
             cells.append(self._cells(group, Reach(tuple((loop, FREE) for loop in loops), ())))
-        if cells[0] is None or cells[1] is None:
-            return False
-        return Pair(self.values, cells[0], cells[1], self._is_shared, self.limits, self.axes).disjoint()
+        return cells[0] is not None and cells[1] is not None and self._apart(cells[0], cells[1])
+
+    def _apart(self, a: Cells, b: Cells) -> bool:
+        return Pair(self.values, a, b, self._is_shared, self.limits, self.axes).disjoint()
 
     def _ways(self, a: _Group, b: _Group) -> Iterator[tuple[Start, Reach, Reach]]:
         seen: set[object] = set()
@@ -350,37 +334,37 @@ class _Conflicts:
 
     # --- verdicts ---------------------------------------------------------------------------------
 
-    def _verdict(self, a: _Group, b: _Group, ways: list[tuple[Start, Reach, Reach, Cells, Cells]]) -> Conflict:
+    def _verdict(
+        self,
+        a: _Group,
+        b: _Group,
+        start: Start,
+        reach_a: Reach,
+        reach_b: Reach,
+        cells_a: Cells | None,
+        cells_b: Cells | None,
+        unknowable: str | None,
+    ) -> Conflict:
         first, second = a.first, b.first
         if second.access.span.start < first.access.span.start:
             first, second = second, first
-        start = ways[0][0]
         begins = start if isinstance(start, ir.Barrier) else None
-        around = all(way[1].wraps != way[2].wraps for way in ways)
-        reason = self._unknowable(a, b)
-        if reason is not None:
-            return Conflict("unknown", first, second, False, None, reason, begins)
+        if unknowable is not None or cells_a is None or cells_b is None:
+            return Conflict("unknown", first, second, False, None, unknowable or "a subscript is not affine", begins)
         if "atomic" in (a.first.kind, b.first.kind):
             return Conflict(
                 "atomic", first, second, False, None, "an atomic of one block and a plain access of another", begins
             )
         question = Question(self.program, self.values, self.uniformity, self.axes, self.chosen)
-        best: Meeting | None = None
-        for _, reach_a, reach_b, cells_a, cells_b in ways:
-            meeting = search(question, cells_a, cells_b, (_stored_by(a), _stored_by(b)))
-            if best is None or meeting.rank < best.rank:
-                best, around = meeting, reach_a.wraps != reach_b.wraps
-            if best.verdict == "always":
-                break
-        assert best is not None
-        if best.verdict == "unknown":
-            return Conflict("unknown", first, second, False, None, best.reason, begins)
+        meeting = search(question, cells_a, cells_b, (_stored_by(a), _stored_by(b)))
+        if meeting.verdict == "unknown":
+            return Conflict("unknown", first, second, False, None, meeting.reason, begins)
+        around = reach_a.wraps != reach_b.wraps
         kind = "loop" if around else "race"
         stores = a.first.kind == b.first.kind == "store"
         if stores and self._one_place(a) and (a is b or (not around and self._same_place(a, b))):
             kind = "same-cell"
-        certain = best.verdict == "always" and not best.needs_data
-        return Conflict(kind, first, second, certain, best.witness(Witness), best.reason, begins)
+        return Conflict(kind, first, second, not meeting.needs_data, meeting.witness(Witness), meeting.reason, begins)
 
     def _one_place(self, group: _Group) -> bool:
         """Whether the place of a store is the same for all blocks."""
@@ -475,14 +459,18 @@ class _Conflicts:
                     cells_a, cells_b = self._cells(a, reach_a), self._cells(b, reach_b)
                     if cells_a is None or cells_b is None:
                         continue
-                    pair = Pair(self.values, cells_a, cells_b, self._is_shared, self.limits, self.axes)
-                    if tried > 40 or not pair.disjoint():
+                    if tried > 40 or not self._apart(cells_a, cells_b):
                         first, second = a.first.access.base.name, b.first.access.base.name
                         return Conflict(
                             "alias", a.first, b.first, False, None,
                             f"safe only where `{first}` and `{second}` do not overlap",
                         )
         return None
+
+
+def _gravity(conflict: Conflict) -> tuple[bool, bool, bool]:
+    """Lower is graver: a certain finding, then any finding, then one that needs no loop."""
+    return (not conflict.certain, conflict.kind == "unknown", conflict.kind == "loop")
 
 
 def _stored_by(group: _Group) -> ir.Expression | None:

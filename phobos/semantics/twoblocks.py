@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from phobos.semantics import ir
-from phobos.semantics.conditions import All, Condition, Opaque, consequences, differences
+from phobos.semantics.conditions import All, Condition, Opaque, differences
 from phobos.semantics.flow import FIRST, LATER, NEXT, SAME, Reach
 from phobos.semantics.knowledge import ROOT, Knowledge, poly_of_key
 from phobos.semantics.poly import Atom, Poly
-from phobos.semantics.solve import contradictory, never_negative, relevant, tightened
+from phobos.semantics.solve import never_negative, tightened
 from phobos.semantics.values import Context, Values
 from phobos.value import value
 
@@ -43,7 +43,8 @@ class Side:
     """One block's view of its access, its atoms renamed."""
 
     axes: tuple[tuple[Poly, Poly], ...]
-    given: tuple[Poly, ...]
+    guards: tuple[Poly, ...]  # never negative by a condition, or by the way it got there
+    bounds: tuple[Poly, ...]  # by the bounds of loops, of the grid and of the tensor
     nonzero: tuple[Poly, ...]
     flags: tuple[tuple[object, bool], ...]  # opaque conditions that hold, by shared name
 
@@ -171,25 +172,24 @@ class Pair:
 
     def _side(self, cells: Cells, who: int, limits: Sequence[Poly]) -> Side:
         axes = tuple((self.rename(first, who), self.rename(length, who)) for first, length in cells.axes)
-        given: list[Poly] = []
+        guards: list[Poly] = []
+        bounds: list[Poly] = []
         nonzero: list[Poly] = []
         flags: list[tuple[object, bool]] = []
         for at in cells.context.chain():
-            given += [self.rename(poly, who) for poly in at.given]
+            (guards if at.condition is not None else bounds).extend(self.rename(poly, who) for poly in at.given)
             if at.condition is not None:
                 nonzero += [self.rename(poly, who) for poly in differences(at.condition)]
                 flags += self._flags(at.condition, at.loop_index, who)
-        given += [self.rename(poly, who) for poly in cells.reach.given]
+        guards += [self.rename(poly, who) for poly in cells.reach.given]
         for limit in limits:
             renamed = self.rename(limit, who)
             if renamed != limit or not limit.mentions("block"):
-                given.append(renamed)
+                bounds.append(renamed)
         for (first, length), extent in zip(axes, cells.extents):
-            renamed = self.rename(extent, who)
-            given.append(renamed - 1 - first)
-            if length.constant is None or first.constant is None:
-                given.append(first + length - 1)
-        return Side(axes, tuple(given), tuple(nonzero), tuple(flags))
+            bounds.append(self.rename(extent, who) - 1 - first)
+            bounds.append(first + length - 1)
+        return Side(axes, tuple(guards), tuple(bounds), tuple(nonzero), tuple(flags))
 
     def _flags(self, condition: Condition, home: int, who: int) -> Iterator[tuple[object, bool]]:
         parts = condition.parts if isinstance(condition, All) else (condition,)
@@ -235,10 +235,6 @@ class Pair:
 
         axes_a = [(put(f), put(n)) for f, n in self.a.axes]
         axes_b = [(put(f), put(n)) for f, n in self.b.axes]
-        given = [put(poly) for poly in (*extra, *self.a.given, *self.b.given)]
-        given = [poly for poly in given if any(c < 0 for c in poly.terms.values())]
-        if any(poly.constant is not None for poly in given):
-            return True
         gaps = [first - other for (first, _), (other, _) in zip(axes_a, axes_b)]
         goals: list[Poly] = []
         for gap, (_, mine), (_, theirs) in zip(gaps, axes_a, axes_b):
@@ -248,20 +244,20 @@ class Pair:
         if any((goal.constant or 0) >= 0 for goal in goals if goal.constant is not None):
             return True
         goals = [goal for goal in goals if goal.constant is None]
-        prepared = self._prepared(given, gaps)
+        # What orders the blocks decides most cases; bounds and guards are brought in only where it does not.
+        order = self._prepared([put(poly) for poly in extra], gaps)
         nonneg = self.knowledge.nonneg
+        if any(never_negative(goal, order, nonneg, QUICK) for goal in goals):
+            return True
         pairs = [] if depth >= DEEPEST else [
             (x, y) for x, y in self._candidates(gaps) if x not in replaced and y not in replaced
         ]
-        if any(never_negative(goal, prepared, nonneg, QUICK) for goal in goals):
-            return True
-        nonzero = [put(poly) for poly in (*self.a.nonzero, *self.b.nonzero)]
-        if (depth == 0 or not pairs) and self.guarded and self._impossible(prepared, nonzero):
+        if depth == 0 and self.guarded and self._impossible(extra, put):
             return True
         for x, y in pairs:
             one, other = Poly({(x,): 1}), Poly({(y,): 1})
-            if never_negative(one - other - 1, prepared, nonneg, QUICK) or never_negative(
-                other - one - 1, prepared, nonneg, QUICK
+            if never_negative(one - other - 1, order, nonneg, QUICK) or never_negative(
+                other - one - 1, order, nonneg, QUICK
             ):
                 continue  # who is ahead is known
             ahead = [one - other - 1, *extra]
@@ -271,7 +267,12 @@ class Pair:
                 and self._refuted(ahead, equal, depth + 1, budget)
                 and self._refuted(behind, equal, depth + 1, budget)
             )
-        return any(never_negative(goal, prepared, nonneg) for goal in goals)
+        everything = [put(p) for p in (*extra, *self.a.guards, *self.b.guards, *self.a.bounds, *self.b.bounds)]
+        everything = [poly for poly in everything if any(c < 0 for c in poly.terms.values())]
+        prepared = self._prepared(everything, gaps)
+        if any(never_negative(goal, prepared, nonneg) for goal in goals):
+            return True
+        return depth > 0 and self.guarded and self._impossible(extra, put)
 
     def _prepared(self, given: Sequence[Poly], gaps: Sequence[Poly]) -> list[Poly]:
         atoms = {atom for poly in (*given, *gaps) for atom in poly.atoms}
@@ -291,27 +292,34 @@ class Pair:
         nearest = constant % g
         return nearest >= b and nearest - g <= -a
 
-    def _impossible(self, given: Sequence[Poly], nonzero: Sequence[Poly]) -> bool:
+    def _impossible(self, extra: Sequence[Poly], put: Callable[[Poly], Poly]) -> bool:
+        """Whether the conditions of the two contradict one another, or the order of the blocks."""
         nonneg = self.knowledge.nonneg
+        guards = [put(poly) for poly in (*self.a.guards, *self.b.guards, *extra)]
+        nonzero = [put(poly) for poly in (*self.a.nonzero, *self.b.nonzero)]
+        if any(poly.constant == 0 for poly in nonzero):
+            return True
+        if any((poly.constant or 0) < 0 for poly in guards if poly.constant is not None):
+            return True
+        bounds = [put(poly) for poly in (*self.a.bounds, *self.b.bounds)]
+        bounds = [poly for poly in bounds if any(c < 0 for c in poly.terms.values())]
+        given = self._prepared([*guards, *bounds], nonzero)
         for poly in nonzero:
-            constant = poly.constant
-            if constant is not None:
-                if constant == 0:
+            up, down = never_negative(poly, given, nonneg), never_negative(-poly, given, nonneg)
+            if up and down:
+                return True
+            if up or down:
+                stronger = poly - 1 if up else -poly - 1
+                guards.append(stronger)
+                given.append(stronger)
+        seen: set[object] = set()
+        for guard in guards:
+            if guard.key not in seen and guard.constant is None:
+                seen.add(guard.key)
+                others = [one for one in given if one.terms != guard.terms]
+                if never_negative(-guard - 1, others, nonneg, 32):
                     return True
-                continue
-            if never_negative(poly, given, nonneg) and never_negative(-poly, given, nonneg):
-                return True
-        guards = given
-        extra: list[Poly] = []
-        for poly in nonzero:
-            if poly.constant is None and never_negative(poly, given, nonneg):
-                extra.append(poly - 1)
-            elif poly.constant is None and never_negative(-poly, given, nonneg):
-                extra.append(-poly - 1)
-        for one in extra:
-            if never_negative(-one - 1, given, nonneg):
-                return True
-        return contradictory(relevant(Poly({}), [*extra, *guards], 32), nonneg, 12)
+        return False
 
     def _candidates(self, gaps: Sequence[Poly]) -> list[tuple[Atom, Atom]]:
         """Pairs of atoms, one of each block, that weigh the same in a gap: who is ahead decides it."""
@@ -384,4 +392,25 @@ def conditions_of(context: Context) -> Iterator[Condition]:
             yield at.condition
 
 
-__all__ = ["Cells", "Pair", "Side", "conditions_of", "consequences", "ir"]
+def axes_of(values: Values, access: ir.Access) -> tuple[tuple[Poly, Poly], ...]:
+    """Per axis the first cell and how many."""
+    one = Poly.of(1)
+    axes: list[tuple[Poly, Poly]] = []
+    for axis, sub in enumerate(access.subs):
+        if isinstance(sub, ir.PointSub):
+            axes.append((values.poly(sub.index), one))
+        elif sub.whole:
+            axes.append((Poly({}), values.extent(access.base, axis)))
+        else:
+            axes.append((values.poly(sub.first), values.poly(sub.length)))
+    return tuple(axes)
+
+
+def cell_of(statement: ir.Atomic) -> ir.Access:
+    """The cell of an atomic as an access: the index in the leading dimension, 0 in the others."""
+    zero = ir.IntLiteral(statement.span, statement.calls, ir.ScalarT("index"), 0)
+    subs = [ir.PointSub(statement.index), *(ir.PointSub(zero) for _ in statement.tensor.extents[1:])]
+    return ir.Access(statement.span, statement.calls, statement.tensor, tuple(subs))
+
+
+__all__ = ["Cells", "Pair", "Side", "axes_of", "cell_of", "conditions_of"]

@@ -15,11 +15,12 @@ from enum import IntEnum
 from phobos.diagnostic import Span
 from phobos.semantics import ir
 from phobos.semantics.conditions import All, AnyOf, Compare, Condition, Truth, negation, opaques, polys
-from phobos.semantics.flow import Flow, flow_of
+from phobos.semantics.flow import Flow, Reach, flow_of
 from phobos.semantics.grid import NAMES
 from phobos.semantics.knowledge import poly_of_key
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program, fact
+from phobos.semantics.twoblocks import Cells, Pair, axes_of, cell_of
 from phobos.semantics.values import (
     Context,
     Values,
@@ -241,7 +242,7 @@ class _Analysis(Uniformity):
         self._writers = _writers(program)
         self._heads: dict[tuple[ir.Statement, ir.Variable], _Binding] = {}
         self._late: dict[ir.Statement, dict[ir.Statement, _Split]] = {}
-        self._met: dict[tuple[ir.Statement, str], bool] = {}
+        self._met: dict[tuple[ir.Statement, object], bool] = {}
         self._changed = False
         self._scopes: list[_Scope] = []
         self._reporting = False
@@ -754,7 +755,7 @@ class _Analysis(Uniformity):
         access = self._views.get(variable)
         if access is not None:
             variation = (
-                self._from_tensor(access.base, variation, expression)
+                self._from_tensor(access.base, variation, expression, access)
                 if isinstance(access.base, ir.Tensor)
                 else _join(variation, env[access.base].variation if access.base in env else CONSTANT)
             )
@@ -786,7 +787,7 @@ class _Analysis(Uniformity):
             return _join(subscripts, CONSTANT if held is None else held.variation)
         if ("load", self._load_key(access)) in self._believed:
             return UNIFORM
-        return self._from_tensor(access.base, subscripts, expression)
+        return self._from_tensor(access.base, subscripts, expression, access)
 
     def _load_key(self, access: ir.Access) -> tuple[object, ...]:
         parts: list[object] = [access.base.name]
@@ -797,14 +798,16 @@ class _Analysis(Uniformity):
                 parts.append((self.values.poly(sub.first).key, self.values.poly(sub.length).key))
         return tuple(parts)
 
-    def _from_tensor(self, tensor: ir.Tensor, subscripts: Variation, expression: ir.Expression) -> Variation:
+    def _from_tensor(
+        self, tensor: ir.Tensor, subscripts: Variation, expression: ir.Expression, access: ir.Access | None = None
+    ) -> Variation:
         if subscripts.level > Level.UNIFORM:
             where = Origin(
                 "load", expression.span, expression.calls,
                 f"`{tensor.name}` is read at a place that differs between blocks", False,
             )
             return Variation(subscripts.level, False, where, subscripts, subscripts.length + 1, False)
-        if self._at is not None and self._written_in_phase(self._at, tensor, expression):
+        if self._at is not None and self._written_in_phase(self._at, tensor, access):
             where = Origin(
                 "load", expression.span, expression.calls,
                 f"`{tensor.name}` is written by blocks in this phase", False,
@@ -812,13 +815,42 @@ class _Analysis(Uniformity):
             return Variation(Level.VARYING, False, where, None, 1, False)
         return UNIFORM
 
-    def _written_in_phase(self, reader: ir.Statement, tensor: ir.Tensor, expression: ir.Expression) -> bool:
-        key = (reader, tensor.name)
+    def _written_in_phase(self, reader: ir.Statement, tensor: ir.Tensor, access: ir.Access | None) -> bool:
+        """Whether a block may write, in the phase of the read, a cell that is read."""
+        key = (reader, tensor.name if access is None else access)
         known = self._met.get(key)
         if known is None:
-            known = any(self.flow.meet(reader, writer) for writer in self._writers.get(tensor.name, ()))
+            known = any(self._may_write(reader, access, writer) for writer in self._writers.get(tensor.name, ()))
             self._met[key] = known
         return known
+
+    def _may_write(self, reader: ir.Statement, access: ir.Access | None, writer: ir.Statement) -> bool:
+        for start in self.flow.starts:
+            reached = self.flow.reached(start)
+            for mine in reached.get(reader, ()):
+                for theirs in reached.get(writer, ()):
+                    if access is None or not self._apart(access, mine, writer, theirs):
+                        return True
+        return False
+
+    def _apart(self, access: ir.Access, mine: Reach, writer: ir.Statement, theirs: Reach) -> bool:
+        """Whether a cell that is read is none of those written, by whichever block."""
+        if isinstance(writer, ir.Store):
+            written, place = writer.access, self.values.context(writer.access)
+        elif isinstance(writer, ir.Atomic):
+            written, place = cell_of(writer), self.values.context(writer)
+        else:
+            return False
+        extents = tuple(self.values.extent(access.base, axis) for axis in range(len(access.subs)))
+        pair = Pair(
+            self.values,
+            Cells(axes_of(self.values, access), extents, self.values.context(access), mine),
+            Cells(axes_of(self.values, written), extents, place, theirs),
+            lambda atom: False,
+            (),
+            (0,) if self.persistent else (0, 1, 2),
+        )
+        return pair.disjoint(same_block_too=True)
 
     def _assume(self, statement: ir.AssumeUniform, assumed: ir.Expression, env: _Env) -> None:
         before = self._of(assumed, env)
