@@ -56,7 +56,9 @@ def reduce(context: Context, statement: ops.Reduce) -> None:
             with out.rows(f"for (int i = 0; i < {rows}; ++i)"):
                 out.line(f"part[i] = parts[({first}) * {rows} + i];")
                 out.line("#pragma unroll")
-                out.line(f"for (int w = 1; w < {warps}; ++w) part[i] = {combine}(part[i], parts[({first} + w) * {rows} + i]);")
+                out.line(
+                    f"for (int w = 1; w < {warps}; ++w) part[i] = {combine}(part[i], parts[({first} + w) * {rows} + i]);"
+                )
         if statement in context.lowered.two_phase:
             out.line("__syncthreads();  // all is read before any is stored")
         _keep_rows(context, statement, loop)
@@ -73,11 +75,15 @@ def _keep_rows(context: Context, statement: ops.Reduce, loop: Loop) -> None:
             out.line(f"{name}[i] = {value};")
             return
         group = layout.row_group
-        row = f"({loop.down} + i * {layout.row_stride})" if group == 1 else (
-            f"({loop.down} * {group} + i / {group} * {layout.row_stride} + i % {group})"
+        row = (
+            f"({loop.down} + i * {layout.row_stride})"
+            if group == 1
+            else (f"({loop.down} * {group} + i / {group} * {layout.row_stride} + i % {group})")
         )
         row = "0" if layout.rows == 1 else row
-        out.line(f"if ({loop.along} == 0 && {row} < {layout.rows}) {name}[{row} * {place.pitch}] = {spelling.to_cell(value, dtype)};")
+        out.line(
+            f"if ({loop.along} == 0 && {row} < {layout.rows}) {name}[{row} * {place.pitch}] = {spelling.to_cell(value, dtype)};"
+        )
 
 
 def running_sum(context: Context, statement: ops.RunningSum) -> None:
@@ -105,7 +111,10 @@ def atomic(context: Context, statement: ir.Atomic) -> None:
         statement.tensor,
         (
             ir.PointSub(statement.index),
-            *(ir.PointSub(ir.IntLiteral(statement.span, (), ir.ScalarT("index"), 0)) for _ in statement.tensor.extents[1:]),
+            *(
+                ir.PointSub(ir.IntLiteral(statement.span, (), ir.ScalarT("index"), 0))
+                for _ in statement.tensor.extents[1:]
+            ),
         ),
     )
     operands = ", ".join(as_type(context, operand, "i32") for operand in statement.operands)

@@ -200,8 +200,8 @@ template <int N, typename T, typename F> __device__ __forceinline__ T ph_combine
 struct ph_report {
   unsigned code, site, block, generation;
   long long values[2];
-  unsigned word, blocks;
-  unsigned waits[1];  // per block: 1 + the place where it was stopped
+  unsigned word, blocks, capacity, unused;
+  unsigned waits[1];  // per block, as far as there is capacity: 1 + the place where it was stopped
 };
 """,
     "ph_state": """\
@@ -254,7 +254,7 @@ __device__ __forceinline__ void ph_stop(const ph_state& s, unsigned code, unsign
     "ph_waiting": """\
 __device__ __forceinline__ void ph_waiting(const ph_state& s, unsigned site) {
   volatile ph_report* r = s.report;
-  r->waits[blockIdx.x] = site + 1;
+  if (blockIdx.x < r->capacity) r->waits[blockIdx.x] = site + 1;
   __threadfence_system();
 }
 """,

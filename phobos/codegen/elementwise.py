@@ -59,8 +59,15 @@ class Loop:
 
     # --- spelling ---------------------------------------------------------------------------------
 
-    def run(self, body: Body, masked: bool, *, owned: bool = False, after: Callable[[tuple[str, ...], str], None] | None = None,
-            before: Callable[[tuple[str, ...], str], None] | None = None) -> None:
+    def run(
+        self,
+        body: Body,
+        masked: bool,
+        *,
+        owned: bool = False,
+        after: Callable[[tuple[str, ...], str], None] | None = None,
+        before: Callable[[tuple[str, ...], str], None] | None = None,
+    ) -> None:
         """The loop. `owned`: only one of several threads that hold an element. `before`/`after` run once a vector."""
         out, layout = self.context.out, self.layout
         guards = []
@@ -113,7 +120,9 @@ class Loop:
                 with out.block(f"if (c < {layout.columns})"):
                     self._vector(body, masked, i, row, "j", "c", before, after)
 
-    def _vector(self, body: Body, masked: bool, i: str, row: str, j: str, column: str, before: object, after: object) -> None:
+    def _vector(
+        self, body: Body, masked: bool, i: str, row: str, j: str, column: str, before: object, after: object
+    ) -> None:
         out, layout = self.context.out, self.layout
         vector = 1 if layout.columns == 1 else layout.vector
         start = self.coordinates(row, column)
@@ -123,7 +132,7 @@ class Loop:
         for cells, prefix in self.cells.values():
             cells.load(f"{prefix}v", start, layout, masked)
         v = "0" if vector == 1 else "v"
-        column_v = column if vector == 1 else f"(c + v)"
+        column_v = column if vector == 1 else "(c + v)"
         element = Element(self.coordinates(row, column_v), lambda leaf: self.leaf(leaf, i, j, v))
         column_register = "0" if layout.columns == 1 else (j if vector == 1 else f"{j} * {vector} + v")
         if vector == 1:
@@ -343,9 +352,7 @@ def _store_stretch(context: Context, statement: ir.Store, view: View) -> None:
         single = Layout(1, 1, threads, threads, 1, 1)
         for read, prefix in loop.cells.values():
             shape = read.access.subs
-            read.shape = tuple(
-                1 if isinstance(sub, ir.PointSub) or sub.static == 1 else -1 for sub in shape
-            )
+            read.shape = tuple(1 if isinstance(sub, ir.PointSub) or sub.static == 1 else -1 for sub in shape)
             _load_one(context, read, f"{prefix}v", names)
         element = Element(names, lambda leaf: loop.leaf(leaf, "0", "0", "0"))
         if statement.op is not None:

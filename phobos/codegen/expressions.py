@@ -168,14 +168,16 @@ def _call(
             assert isinstance(variable.type, ir.TileT)
             columns = variable.type.shape[-1]
             return _shared_cell(context, variable, (f"({column} / {columns})", f"({column} % {columns})"), dtype)
-        case "gather", (table, index):
-            at = as_type(context, index, "index", element)
+        case "gather", (table, positions):
+            cell = as_type(context, positions, "index", element)
             if isinstance(table, ir.TensorRef):
-                source = table.tensor.dtype
-                return spelling.convert(spelling.from_cell(f"{context.tensors[table.tensor]}[{at}]", source), source, dtype)
+                kind = table.tensor.dtype
+                return spelling.convert(
+                    spelling.from_cell(f"{context.tensors[table.tensor]}[{cell}]", kind), kind, dtype
+                )
             assert isinstance(table, ir.VariableRef) and isinstance(table.variable.type, ir.TileT)
             rank = len(table.variable.type.shape)
-            return _shared_cell(context, table.variable, (*("0",) * (rank - 1), at), dtype)
+            return _shared_cell(context, table.variable, (*("0",) * (rank - 1), cell), dtype)
     raise AssertionError(f"no spelling for `{name}`")
 
 
@@ -189,4 +191,6 @@ def _shared_cell(context: Context, variable: ir.Variable, at: tuple[str, ...], d
         for one, stride in zip(at, context.strides(variable), strict=True)
         if one != "0"
     ]
-    return spelling.convert(spelling.from_cell(f"{context.name(variable)}[{' + '.join(parts) or '0'}]", source), source, dtype)
+    return spelling.convert(
+        spelling.from_cell(f"{context.name(variable)}[{' + '.join(parts) or '0'}]", source), source, dtype
+    )

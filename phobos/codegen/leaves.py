@@ -77,7 +77,9 @@ class Cells:
             if stride == "1":
                 parts.append(position)
             else:
-                parts.append(f"(long long)({position}) * {stride}" if "+" in position else f"(long long){position} * {stride}")
+                parts.append(
+                    f"(long long)({position}) * {stride}" if "+" in position else f"(long long){position} * {stride}"
+                )
         return " + ".join(parts) or "0"
 
     def width(self, layout: Layout) -> int:

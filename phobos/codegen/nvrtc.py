@@ -50,7 +50,11 @@ def compile_text(text: str, name: str, arch: str, options: Sequence[str] = ()) -
         flags = [f"--gpu-architecture={arch}", "-default-device", "--std=c++17", "--diag-suppress=177", *options]
         array = (ctypes.c_char_p * len(flags))(*[flag.encode() for flag in flags])
         status = library.nvrtcCompileProgram(handle, len(flags), array)
-        log = _bytes(library, handle, "nvrtcGetProgramLogSize", "nvrtcGetProgramLog").rstrip(b"\0").decode("utf-8", "replace")
+        log = (
+            _bytes(library, handle, "nvrtcGetProgramLogSize", "nvrtcGetProgramLog")
+            .rstrip(b"\0")
+            .decode("utf-8", "replace")
+        )
         if status:
             first = next((line for line in log.splitlines() if "error" in line), "no message")
             raise CompileError(f"NVRTC cannot compile `{name}` for {arch}: {first.strip()}", log)
@@ -100,8 +104,10 @@ def _in_wheels() -> str | None:
     specification = importlib.util.find_spec("nvidia")
     for root in specification.submodule_search_locations or () if specification else ():
         for folder, pattern in (
-            ("cu13/lib", "libnvrtc.so.*"), ("cuda_nvrtc/lib", "libnvrtc.so.*"),
-            ("cu13/bin/x86_64", "nvrtc64_*.dll"), ("cuda_nvrtc/bin", "nvrtc64_*.dll"),
+            ("cu13/lib", "libnvrtc.so.*"),
+            ("cuda_nvrtc/lib", "libnvrtc.so.*"),
+            ("cu13/bin/x86_64", "nvrtc64_*.dll"),
+            ("cuda_nvrtc/bin", "nvrtc64_*.dll"),
         ):
             for path in sorted(Path(root, folder).glob(pattern), reverse=True):
                 if "alt" not in path.name:

@@ -178,9 +178,7 @@ class _Side:
 
         loop.twice(" && ".join(conditions), spell)
 
-    def _copy(
-        self, masked: bool, width: int, across: int, down: int, threads: int, length: str, ragged: bool
-    ) -> None:
+    def _copy(self, masked: bool, width: int, across: int, down: int, threads: int, length: str, ragged: bool) -> None:
         assert self.cells is not None
         out, cells = self.context.out, self.cells
         chunks = across // width * down
@@ -199,16 +197,22 @@ class _Side:
                         inside.append(f"k0 + {k} < {length}")
                     condition = " && ".join(filter(None, inside)) or "true"
                     cell = spelling.CELLS[cells.dtype]
-                    out.line(f"const {cell} x[1] = {{{condition} ? {cells.base}[{cells.offset(cells_at(cells, at))}] : {cell}{{}}}};")
+                    out.line(
+                        f"const {cell} x[1] = {{{condition} ? {cells.base}[{cells.offset(cells_at(cells, at))}] : {cell}{{}}}};"
+                    )
                 elif width > 1:
                     cells.note_wide(width)
                     out.line(f"{spelling.CELLS[cells.dtype]} x[{width}];")
                     out.line(f"ph_load<{width}>(x, {cells.base} + {cells.offset(cells_at(cells, at))});")
                 else:
-                    out.line(f"const {spelling.CELLS[cells.dtype]} x[1] = {{{cells.base}[{cells.offset(cells_at(cells, at))}]}};")
+                    out.line(
+                        f"const {spelling.CELLS[cells.dtype]} x[1] = {{{cells.base}[{cells.offset(cells_at(cells, at))}]}};"
+                    )
                 del single
                 for n in range(width):
-                    place = f"({k} + {n}) * {self.pitch} + {line}" if self.k_last else f"{k} * {self.pitch} + {line} + {n}"
+                    place = (
+                        f"({k} + {n}) * {self.pitch} + {line}" if self.k_last else f"{k} * {self.pitch} + {line} + {n}"
+                    )
                     out.line(f"{self.name}[{place}] = {self.converted(f'x[{n}]')};")
 
 

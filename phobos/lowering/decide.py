@@ -54,7 +54,10 @@ class Lowered:
     two_phase: frozenset[ir.Statement]
 
 
-def lower(program: Program, options: Options = Options()) -> Lowered:
+DEFAULTS = Options()
+
+
+def lower(program: Program, options: Options = DEFAULTS) -> Lowered:
     """Decide everything about a program without problems."""
     values = values_of(program)
     body, origins = normalise(program)
@@ -65,7 +68,17 @@ def lower(program: Program, options: Options = Options()) -> Lowered:
     plan = shared.plan(body, at_home, list(scratches.values()))
     waits = hazards.place(body, layouts, plan, values, scratches, origins)
     return Lowered(
-        program, options, waits.body, values, masks_of(program), at_home, layouts, products, scratches, plan, waits.two_phase
+        program,
+        options,
+        waits.body,
+        values,
+        masks_of(program),
+        at_home,
+        layouts,
+        products,
+        scratches,
+        plan,
+        waits.two_phase,
     )
 
 

@@ -174,12 +174,14 @@ class _Pass:
                 reads = self.reads(expression, statement if own else None)
                 for sub in walk.subscripts(access):
                     reads = reads + self.reads(sub, None)
-                write = self.access(access, True, statement)
-                if write is None:
+                target = self.access(access, True, statement)
+                if target is None:
                     return [reads]
                 if statement.op:
-                    reads = [*reads, replace(write, writes=False)]
-                return self.stored(statement, reads, write)
+                    reads = [*reads, replace(target, writes=False)]
+                if access.is_point:  # thread 0 does all of it
+                    return [[*(replace(read, owner=_LEADER, tiled=True) for read in reads), target]]
+                return self.stored(statement, reads, target)
             case ops.Reduce(source=source, result=result):
                 reads = self.reads(source, statement)
                 kept = [self.whole(result, True, None)] if result in self.shared.places else []
@@ -187,7 +189,10 @@ class _Pass:
                 if scratch is None:
                     return self.stored(statement, reads, kept[0]) if kept else [reads]
                 place = self.shared.places[scratch]
-                return [[*reads, Touch(place, True, None, False, None)], [*kept, Touch(place, False, None, False, None)]]
+                return [
+                    [*reads, Touch(place, True, None, False, None)],
+                    [*kept, Touch(place, False, None, False, None)],
+                ]
             case ops.RunningSum(tile=tile):
                 place = self.shared.places[tile]
                 return [[Touch(place, False, None, False, None), Touch(place, True, None, False, None)]]
@@ -198,7 +203,10 @@ class _Pass:
                 stages = [reads]
                 if scratch is not None:
                     place = self.shared.places[scratch]
-                    stages = [[*reads, Touch(place, True, None, False, None)], [*after, Touch(place, False, None, False, None)]]
+                    stages = [
+                        [*reads, Touch(place, True, None, False, None)],
+                        [*after, Touch(place, False, None, False, None)],
+                    ]
                 if result in self.shared.places:
                     stages[-1] = [*stages[-1], self.whole(result, True, statement)]
                 return stages
@@ -302,8 +310,10 @@ class _Pass:
             return False
         if then.owner is not None and then.owner == now.owner and (then.tiled or not then.carried):
             return True
-        return then.box is not None and now.box is not None and any(
-            self.apart(a, b, then.carried) for a, b in zip(then.box, now.box, strict=True)
+        return (
+            then.box is not None
+            and now.box is not None
+            and any(self.apart(a, b, then.carried) for a, b in zip(then.box, now.box, strict=True))
         )
 
     def apart(self, then: tuple[Poly, Poly], now: tuple[Poly, Poly], carried: tuple[ir.Statement, ...]) -> bool:
@@ -316,7 +326,9 @@ class _Pass:
         origin = self.origins[carried[0]]
         assert isinstance(origin, ir.For)
         fact = self.values.loop(origin)
-        if fact.step is None or any(a[0] in ("var", "loop") and a != fact.variable for p in (then[0], now[0]) for a in p.atoms):
+        if fact.step is None or any(
+            a[0] in ("var", "loop") and a != fact.variable for p in (then[0], now[0]) for a in p.atoms
+        ):
             return False
         slope = now[0].coefficient(fact.variable)
         if slope.atoms & {fact.variable} or slope != then[0].coefficient(fact.variable):

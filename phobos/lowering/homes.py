@@ -29,12 +29,16 @@ def shared_variables(body: ir.Block) -> dict[ir.Variable, str]:
                         need(variable, "it is an operand of a product")
             case ir.Store(access=access) if isinstance(access.base, ir.Variable) and ops.cells(access.base.type) > 1:
                 need(access.base, "it is subscripted")
-            case ir.DefineView(access=access) if isinstance(access.base, ir.Variable) and ops.cells(access.base.type) > 1:
+            case ir.DefineView(access=access) if (
+                isinstance(access.base, ir.Variable) and ops.cells(access.base.type) > 1
+            ):
                 need(access.base, "it is subscripted")
         for root in walk.expressions(statement):
             for expression in walk.every(root):
                 match expression:
-                    case ir.Load(access=access) if isinstance(access.base, ir.Variable) and ops.cells(access.base.type) > 1:
+                    case ir.Load(access=access) if (
+                        isinstance(access.base, ir.Variable) and ops.cells(access.base.type) > 1
+                    ):
                         need(access.base, "it is subscripted")
                     case ir.BuiltinCall(name="transpose" | "flat" | "gather" as name, arguments=(first, *_)):
                         if (variable := _bare(first)) is not None:

@@ -134,9 +134,9 @@ def choose(
                 if variable not in shared:
                     spaces[statement] = target
                 meet(target, expression)
-            case ir.Store(access=access, value=expression) if not access.is_point and (
-                shape := stored_shape(statement)
-            ) is not None:
+            case ir.Store(access=access, value=expression) if (
+                not access.is_point and (shape := stored_shape(statement)) is not None
+            ):
                 target = space(statement, ir.TileT("", shape))
                 _access(target, access, values, vectors)
                 meet(target, expression)

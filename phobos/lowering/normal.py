@@ -61,7 +61,11 @@ def _statement(statement: ir.Statement, out: list[ir.Statement], block: Callable
 
 
 def _sum_into(
-    variable: ir.Variable, op: str | None, value: ir.Expression, statement: ir.Define | ir.Assign, out: list[ir.Statement]
+    variable: ir.Variable,
+    op: str | None,
+    value: ir.Expression,
+    statement: ir.Define | ir.Assign,
+    out: list[ir.Statement],
 ) -> bool:
     """Write `variable op= value` as its other summands first and every `dot` accumulated onto them."""
     type_ = variable.type
@@ -119,7 +123,8 @@ def _is(term: ir.Expression, variable: ir.Variable) -> bool:
 
 def _mentions(expression: ir.Expression, variable: ir.Variable) -> bool:
     return any(
-        _is(one, variable) or (isinstance(one, ir.Load) and one.access.base is variable) for one in walk.every(expression)
+        _is(one, variable) or (isinstance(one, ir.Load) and one.access.base is variable)
+        for one in walk.every(expression)
     )
 
 

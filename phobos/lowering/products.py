@@ -58,9 +58,7 @@ def products_of(
     }
 
 
-def _product(
-    program: Program, dot: ops.Dot, layout: Layout, shared: dict[ir.Variable, str], arch: str
-) -> Product:
+def _product(program: Program, dot: ops.Dot, layout: Layout, shared: dict[ir.Variable, str], arch: str) -> Product:
     left, right = _operand(dot.left, shared), _operand(dot.right, shared)
     assert isinstance(dot.result.type, ir.TileT) and isinstance(dot.left.type, ir.TileT)
     length = dot.left.type.shape[-1]

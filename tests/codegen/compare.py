@@ -10,7 +10,7 @@ import numpy
 
 from phobos.codegen.kernel import Emitted, emit
 from phobos.diagnostic import Span
-from phobos.lowering.decide import Options, lower
+from phobos.lowering.decide import DEFAULTS, Options, lower
 from phobos.runtime.reference.execute import execute
 from phobos.semantics import ir
 from phobos.semantics.grid import blocks_at
@@ -22,10 +22,11 @@ TYPES = {
     "f16": numpy.float16, "bf16": ml_dtypes.bfloat16, "f32": numpy.float32, "f64": numpy.float64,
     "i8": numpy.int8, "u8": numpy.uint8, "i32": numpy.int32, "i64": numpy.int64, "bool": numpy.bool_,
 }  # fmt: skip
+PLAIN = Settings()
 TOLERANCES = {"f16": 4e-3, "bf16": 3e-2, "f32": 2e-5, "f64": 1e-5}
 
 
-def unit_of(text: str, kernel: str | None = None, settings: Settings = Settings()) -> tuple[Module, Unit]:
+def unit_of(text: str, kernel: str | None = None, settings: Settings = PLAIN) -> tuple[Module, Unit]:
     module = analyse("test.ph", text, settings)
     unit = module.kernels[kernel] if kernel else next(iter(module.kernels.values()))
     problems = [p.message for p in unit.program.problems if p.severity == "error"]
@@ -33,7 +34,9 @@ def unit_of(text: str, kernel: str | None = None, settings: Settings = Settings(
     return module, unit
 
 
-def emitted(text: str, kernel: str | None = None, options: Options = Options(), settings: Settings = Settings()) -> Emitted:
+def emitted(
+    text: str, kernel: str | None = None, options: Options = DEFAULTS, settings: Settings = PLAIN
+) -> Emitted:
     module, unit = unit_of(text, kernel, settings)
 
     def line_of(span: Span) -> int:
@@ -48,7 +51,9 @@ def extents(program: Program, tensor: ir.Tensor, sizes: Mapping[str, int]) -> tu
     )
 
 
-def arrays_for(program: Program, sizes: Mapping[str, int], given: Mapping[str, object], seed: int = 0) -> dict[str, numpy.ndarray]:
+def arrays_for(
+    program: Program, sizes: Mapping[str, int], given: Mapping[str, object], seed: int = 0
+) -> dict[str, numpy.ndarray]:
     """Random arrays for every tensor that is not given; barrier tensors and those called zero are zero."""
     random = numpy.random.default_rng(seed)
     made: dict[str, numpy.ndarray] = {}
@@ -77,7 +82,7 @@ def agree(
     given: Mapping[str, object] | None = None,
     constants: Mapping[str, int] | None = None,
     orders: tuple[int, ...] = (0, 1, 7),
-    options: Options = Options(),
+    options: Options = DEFAULTS,
     tolerance: float | None = None,
 ) -> Emitted:
     """Assert that the host run agrees with the reference, in several orders of threads; gives the emitted text."""

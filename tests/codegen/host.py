@@ -30,7 +30,7 @@ HOST_PIECES = {
         "template <typename T> ph_f16 ph_to_f16(T x) { _Float16 h = (_Float16)x; ph_f16 y; memcpy(&y.bits, &h, 2); return y; }\n"
     ),
     "ph_sqrt": "inline float ph_sqrt(float x) { return std::sqrt(x); }\ninline double ph_sqrt(double x) { return std::sqrt(x); }\n",
-    "ph_now": "inline unsigned long long ph_now() { static unsigned long long t; return t += 1000; }\n",
+    "ph_now": "inline unsigned long long ph_now() { static unsigned long long t; return t += 1000000; }\n",
     "ph_peek": "inline unsigned ph_peek(const unsigned* word) { yield_(); return *(volatile const unsigned*)word; }\n",
     "ph_set_stop": "inline unsigned ph_set_stop(unsigned* word) { unsigned was = *word; *word |= 1; return was; }\n",
     "ph_arrive": "inline unsigned ph_arrive(unsigned* word, unsigned step) { unsigned was = *word; *word += step; return was; }\n",
@@ -48,7 +48,11 @@ def host_text(emitted: Emitted) -> str:
     text = emitted.text
     for name, own in HOST_PIECES.items():
         text = text.replace(PIECES[name], own)
-    text = re.sub(r"(extern )?__shared__[^;]*shared\[\d*\];", "unsigned char* const shared = (unsigned char*)(((uintptr_t)shared_of_cta() + 31) & ~(uintptr_t)31);", text)
+    text = re.sub(
+        r"(extern )?__shared__[^;]*shared\[\d*\];",
+        "unsigned char* const shared = (unsigned char*)(((uintptr_t)shared_of_cta() + 31) & ~(uintptr_t)31);",
+        text,
+    )
     text = re.sub(r"^#pragma.*$|^\s*#pragma unroll.*$|^#line.*$", "", text, flags=re.M)
     assert "asm" not in re.sub(r"//.*", "", text), "assembly that the host does not know"
     names = [f"a{i}" for i in range(len(emitted.arguments))]

@@ -1,0 +1,138 @@
+"""Cubins kept on disk, by content: the text, the options, the architecture and the compiler.
+
+A file is written under another name and then renamed, so that many processes may share the folder and a killed
+one leaves nothing half written. What is read is verified against a digest. The folder is private to the user and
+bounded: the files used longest ago go first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from phobos.codegen import nvrtc
+from phobos.value import value
+
+MOST_BYTES = 256 * 1024 * 1024
+_MAGIC = b"phobos-cubin-1\n"
+
+
+@value
+class Kept:
+    """What the folder holds."""
+
+    folder: str
+    files: int
+    bytes: int
+
+
+def folder() -> Path:
+    """`PHOBOS_CACHE`, or the user's cache folder."""
+    own = os.environ.get("PHOBOS_CACHE")
+    if own:
+        return Path(own) / "cubins"
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("phobos-tools", appauthor=False)) / "cubins"
+
+
+def compiled(text: str, name: str, arch: str, options: Sequence[str] = ()) -> nvrtc.Compiled:
+    """The cubin of a text, from the folder or from the compiler. Raises what `nvrtc.compile_text` raises."""
+    key = _key(text, name, arch, options)
+    found = _read(key)
+    if found is not None:
+        return nvrtc.Compiled(arch, found[0], found[1].decode(), "")
+    made = nvrtc.compile_text(text, name, arch, options)
+    _write(key, made.cubin, made.ptx.encode())
+    return made
+
+
+def kept() -> Kept:
+    files = _files()
+    return Kept(str(folder()), len(files), sum(size for _, size, _ in files))
+
+
+def clear() -> int:
+    """Remove all; gives the number of files that went."""
+    files = _files()
+    for path, _, _ in files:
+        with contextlib.suppress(OSError):
+            path.unlink()
+    return len(files)
+
+
+def _key(text: str, name: str, arch: str, options: Sequence[str]) -> str:
+    path = nvrtc.location()
+    compiler = "none"
+    if path is not None:
+        with contextlib.suppress(OSError):
+            state = Path(path).stat()
+            compiler = f"{path}:{state.st_size}:{state.st_mtime_ns}"
+    digest = hashlib.sha256()
+    for part in (text, name, arch, *options, compiler):
+        digest.update(part.encode())
+        digest.update(b"\0")
+    return digest.hexdigest()
+
+
+def _read(key: str) -> tuple[bytes, bytes] | None:
+    path = folder() / key
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    head = len(_MAGIC)
+    body = data[head + 32 :]
+    if data[:head] != _MAGIC or hashlib.sha256(body).digest() != data[head : head + 32]:
+        with contextlib.suppress(OSError):
+            path.unlink()
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(path)
+    size = int.from_bytes(body[:8], "little")
+    return body[8 : 8 + size], body[8 + size :]
+
+
+def _write(key: str, cubin: bytes, ptx: bytes) -> None:
+    body = len(cubin).to_bytes(8, "little") + cubin + ptx
+    where = folder()
+    try:
+        where.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle, temporary = tempfile.mkstemp(dir=where, prefix=".new-")
+    except OSError:
+        return  # a cache that cannot be written is no reason to fail
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(_MAGIC + hashlib.sha256(body).digest() + body)
+        Path(temporary).replace(where / key)
+    except OSError:
+        with contextlib.suppress(OSError):
+            Path(temporary).unlink()
+        return
+    _bound()
+
+
+def _bound() -> None:
+    files = sorted(_files(), key=lambda file: file[2])
+    total = sum(size for _, size, _ in files)
+    for path, size, _ in files:
+        if total <= MOST_BYTES:
+            break
+        with contextlib.suppress(OSError):
+            path.unlink()
+        total -= size
+
+
+def _files() -> list[tuple[Path, int, float]]:
+    found = []
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(folder()):
+            with contextlib.suppress(OSError):
+                if entry.is_file(follow_symlinks=False):
+                    state = entry.stat(follow_symlinks=False)
+                    found.append((Path(entry.path), state.st_size, state.st_mtime))
+    return found

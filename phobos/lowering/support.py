@@ -1,0 +1,79 @@
+"""What a kernel holds that no GPU code is written for, by the name the user gave it."""
+
+from __future__ import annotations
+
+from phobos.diagnostic import Span
+from phobos.lowering import walk
+from phobos.semantics import ir
+from phobos.semantics.program import Program
+from phobos.value import value
+
+
+@value
+class Missing:
+    what: str
+    span: Span
+    label: str
+
+
+def missing(program: Program) -> list[Missing]:
+    """Everything that keeps a program from being compiled; empty where it can be."""
+    found: list[Missing] = []
+    for statement in walk.statements(program.body):
+        if isinstance(statement, ir.UnsupportedCall):
+            found.append(_call(statement.name, statement.span))
+        if isinstance(statement, ir.Store) and not statement.access.is_point and _moves_a_stretch(statement):
+            found.append(
+                Missing(
+                    "a statement that reads its own tensor at another place, over a length known only when run",
+                    statement.span,
+                    "copy it in tiles of a fixed length",
+                )
+            )
+        for root in walk.expressions(statement):
+            for one in walk.every(root):
+                if isinstance(one, ir.ThreadValue):
+                    found.append(Missing(f"`{one.name}` is per-thread code, which is not supported", one.span, ""))
+                elif isinstance(one, ir.Unsupported):
+                    found.append(_call(one.name, one.span))
+                elif isinstance(one, ir.Error):
+                    found.append(Missing("it has errors", one.span, ""))
+    return found
+
+
+def _call(name: str, span: Span) -> Missing:
+    return Missing(f"`{name}` is known by name, and is not executed here", span, "checked, but not executable yet")
+
+
+def _moves_a_stretch(statement: ir.Store) -> bool:
+    """A store of runtime length whose value reads the stored tensor through another access."""
+    if all(sub.static is not None for sub in statement.access.subs if isinstance(sub, ir.SliceSub)):
+        return False
+    base = statement.access.base
+    return any(
+        isinstance(one, ir.Load) and one.access.base is base and not _same_place(one.access, statement.access)
+        for one in walk.every(statement.value)
+    )
+
+
+def _same_place(first: ir.Access, second: ir.Access) -> bool:
+    return all(_same(a, b) for a, b in zip(walk.subscripts(first), walk.subscripts(second), strict=True))
+
+
+def _same(a: ir.Expression, b: ir.Expression) -> bool:
+    match a, b:
+        case (ir.IntLiteral(value=x), ir.IntLiteral(value=y)):
+            return x == y
+        case (ir.DimRef(dim=x), ir.DimRef(dim=y)):
+            return x is y
+        case (ir.ConstantRef(constant=x), ir.ConstantRef(constant=y)):
+            return x is y
+        case (ir.ParamRef(param=x), ir.ParamRef(param=y)):
+            return x is y
+        case (ir.VariableRef(variable=x), ir.VariableRef(variable=y)):
+            return x is y and x.kind in ("let", "loop", "temp")
+        case (ir.BinaryOp(op=p, left=l1, right=r1), ir.BinaryOp(op=q, left=l2, right=r2)):
+            return p == q and _same(l1, l2) and _same(r1, r2)
+        case (ir.BlockIndex(axis=x), ir.BlockIndex(axis=y)) | (ir.GridExtent(axis=x), ir.GridExtent(axis=y)):
+            return x == y
+    return False

@@ -1,0 +1,134 @@
+"""From a program to a cubin: lowered, spelled, compiled, with what it needs of a multiprocessor. No GPU is asked.
+
+`PHOBOS_DUMP=folder` keeps what was generated for each kernel: the CUDA text, the PTX and the cubin.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from phobos.codegen import cache, cards
+from phobos.codegen.kernel import Emitted, emit
+from phobos.codegen.resources import Resources, resources_of
+from phobos.diagnostic import Span
+from phobos.errors import LaunchError
+from phobos.lowering.decide import Options, lower
+from phobos.lowering.support import missing
+from phobos.runtime.faults import refusal
+from phobos.value import value
+
+if TYPE_CHECKING:
+    from phobos.runtime.kernel import Kernel
+    from phobos.semantics.module import Module, Unit
+
+
+@value
+class CompiledKernel:
+    """`registers` and `local_bytes` are per thread, shared bytes per CTA. `cubin` is for `arch` alone."""
+
+    name: str
+    arch: str
+    cuda: str
+    ptx: str
+    cubin: bytes
+    emitted: Emitted
+    resources: Resources
+    constants: dict[str, int]
+
+    @property
+    def registers(self) -> int:
+        return self.resources.registers
+
+    @property
+    def local_bytes(self) -> int:
+        return self.resources.local_bytes
+
+    @property
+    def shared_bytes(self) -> int:
+        """Static and dynamic together."""
+        return self.resources.static_shared_bytes + self.emitted.dynamic_shared_bytes
+
+    def occupancy(self, limits: cards.Limits) -> cards.Occupancy:
+        return cards.occupancy(
+            limits, registers=self.registers, threads=self.emitted.threads, shared_bytes=self.shared_bytes
+        )
+
+
+def compiled(kernel: Kernel, module: Module, unit: Unit, target: str) -> CompiledKernel:
+    """The kernel for a target by name (`sm_90a`, `h200`, ...). Raises LaunchError, CompilerMissing."""
+    try:
+        arch = cards.target(target).arch
+    except cards.UnknownTarget as error:
+        raise LaunchError(str(error)) from None
+    return build(module, unit, Options(arch=arch))
+
+
+def spelled(module: Module, unit: Unit, options: Options) -> Emitted:
+    """The CUDA text alone. Raises LaunchError where something of the kernel cannot run on a GPU."""
+    program = unit.program
+    lacking = missing(program)
+    if lacking:
+        first = lacking[0]
+        raise refusal(
+            module, unit, None, f"`{program.name}` cannot run on a GPU: {first.what}", first.span, label=first.label
+        )
+    lowered = lower(program, options)
+    limit = shared_limit(unit, options.arch)
+    if lowered.shared.bytes > limit:
+        dynamic = "dynshared" in program.flags
+        largest = max(lowered.shared.places.values(), key=lambda place: place.bytes)
+        thing = largest.thing
+        name = (
+            f"`{getattr(thing, 'name', '')}`"
+            if getattr(thing, "name", "")
+            else getattr(thing, "purpose", "a temporary tile")
+        )
+        raise refusal(
+            module, unit, None,
+            f"`{program.name}` needs {lowered.shared.bytes} bytes of shared memory, {limit} are the most on {options.arch}"
+            f"{'' if dynamic else ' without `@dynshared`'}",
+            getattr(thing, "span", None), label=f"the largest part is {name} with {largest.bytes} bytes",
+            help="choose smaller tiles" if dynamic else "add `@dynshared`, or choose smaller tiles",
+        )  # fmt: skip
+
+    def line_of(span: Span) -> int:
+        place = module.absolute(unit, span)
+        return module.file.text.count("\n", 0, place.start) + 1
+
+    return emit(lowered, module.path, line_of)
+
+
+def shared_limit(unit: Unit, arch: str) -> int:
+    """Bytes of shared memory that a CTA of this kernel may have."""
+    if "dynshared" in unit.program.flags and arch in cards.LIMITS:
+        return cards.LIMITS[arch].shared_bytes_per_cta
+    return cards.STATIC_SHARED_BYTES
+
+
+def build(module: Module, unit: Unit, options: Options) -> CompiledKernel:
+    """Compile, or take from the cache."""
+    program = unit.program
+    emitted = spelled(module, unit, options)
+    flags = []
+    if program.launch.max_registers:
+        flags.append(f"--maxrregcount={program.launch.max_registers}")
+    _dump(program.name, options.arch, "cu", emitted.text.encode())
+    made = cache.compiled(emitted.text, f"{program.name}.cu", options.arch, flags)
+    _dump(program.name, options.arch, "ptx", made.ptx.encode())
+    _dump(program.name, options.arch, "cubin", made.cubin)
+    return CompiledKernel(
+        program.name, options.arch, emitted.text, made.ptx, made.cubin, emitted,
+        resources_of(made.cubin, emitted.symbol),
+        {name: constant.value for name, constant in program.constants.items()},
+    )  # fmt: skip
+
+
+def _dump(name: str, arch: str, form: str, data: bytes) -> None:
+    folder = os.environ.get("PHOBOS_DUMP")
+    if folder:
+        where = Path(folder)
+        where.mkdir(parents=True, exist_ok=True)
+        safe = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+        (where / f"{safe}.{arch}.{form}").write_bytes(data)

@@ -1,0 +1,276 @@
+"""The CUDA driver, called directly: devices, modules, occupancy, launches, memory, streams, events.
+
+The driver library comes with the driver and needs nothing else, so asking whether a GPU is there costs a few
+milliseconds and imports nothing; and arrays of any library work, as all of them share the device's primary
+context. Every failed call is a `DriverError` that names the call.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from phobos.errors import PhobosError
+
+Handle = int
+
+# names and numbers of cuda.h
+ATTRIBUTE_MULTIPROCESSORS = 16
+ATTRIBUTE_MAJOR, ATTRIBUTE_MINOR = 75, 76
+ATTRIBUTE_COOPERATIVE = 95
+ATTRIBUTE_SHARED_OPT_IN = 97
+FUNCTION_STATIC_SHARED, FUNCTION_LOCAL, FUNCTION_REGISTERS, FUNCTION_MAX_DYNAMIC_SHARED = 1, 3, 4, 8
+HOST_PORTABLE, HOST_MAPPED = 1, 2
+NOT_READY = 600
+EVENT_NO_TIMING = 2
+
+
+class DriverError(PhobosError):
+    """A driver call failed. `status` is its number."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@functools.cache
+def library() -> Any | None:
+    """The driver library, initialised, or None where there is none."""
+    names = ("nvcuda.dll",) if sys.platform == "win32" else ("libcuda.so.1", "libcuda.so")
+    for name in names:
+        try:
+            found = ctypes.CDLL(name)
+        except OSError:
+            continue
+        return found if found.cuInit(0) == 0 else None
+    return None
+
+
+def call(name: str, *arguments: object) -> None:
+    """Call a driver function; raise where it fails."""
+    driver = library()
+    if driver is None:
+        raise DriverError("no CUDA driver answers on this machine", 100)
+    status = getattr(driver, name)(*arguments)
+    if status:
+        text = ctypes.c_char_p()
+        driver.cuGetErrorString(status, ctypes.byref(text))
+        said = (text.value or b"unknown error").decode()
+        raise DriverError(f"{name}: {said} ({status})", status)
+
+
+# --- devices and contexts -------------------------------------------------------------------------------
+
+
+@functools.cache
+def device_count() -> int:
+    if library() is None:
+        return 0
+    count = ctypes.c_int()
+    call("cuDeviceGetCount", ctypes.byref(count))
+    return count.value
+
+
+def version() -> tuple[int, int]:
+    """The newest CUDA that the driver knows."""
+    number = ctypes.c_int()
+    call("cuDriverGetVersion", ctypes.byref(number))
+    return number.value // 1000, number.value % 1000 // 10
+
+
+@functools.cache
+def device_name(device: int) -> str:
+    text = ctypes.create_string_buffer(256)
+    call("cuDeviceGetName", text, 256, ctypes.c_int(device))
+    return text.value.decode("utf-8", "replace")
+
+
+@functools.cache
+def attribute(device: int, which: int) -> int:
+    number = ctypes.c_int()
+    call("cuDeviceGetAttribute", ctypes.byref(number), which, ctypes.c_int(device))
+    return number.value
+
+
+def capability(device: int) -> tuple[int, int]:
+    return attribute(device, ATTRIBUTE_MAJOR), attribute(device, ATTRIBUTE_MINOR)
+
+
+@functools.cache
+def _primary(device: int) -> ctypes.c_void_p:
+    """The context that CuPy, PyTorch and the CUDA runtime use on this device; kept for the life of the process."""
+    context = ctypes.c_void_p()
+    call("cuDevicePrimaryCtxRetain", ctypes.byref(context), ctypes.c_int(device))
+    return context
+
+
+@contextmanager
+def on(device: int) -> Iterator[None]:
+    """Calls inside concern `device`. A current context on that device (a green one, say) stays the current one."""
+    here, number = ctypes.c_void_p(), ctypes.c_int(-1)
+    call("cuCtxGetCurrent", ctypes.byref(here))
+    if here.value:
+        call("cuCtxGetDevice", ctypes.byref(number))
+    if number.value == device:
+        yield
+        return
+    call("cuCtxPushCurrent_v2", _primary(device))
+    try:
+        yield
+    finally:
+        call("cuCtxPopCurrent_v2", ctypes.byref(ctypes.c_void_p()))
+
+
+def multiprocessors(device: int) -> int:
+    """Of the current context: a MIG slice, an MPS share or a green context has fewer than the card."""
+    whole = attribute(device, ATTRIBUTE_MULTIPROCESSORS)
+    driver = library()
+    if driver is None or not hasattr(driver, "cuCtxGetDevResource"):
+        return whole
+    here = ctypes.c_void_p()
+    call("cuCtxGetCurrent", ctypes.byref(here))
+    resource = (ctypes.c_ubyte * 256)()  # CUdevResource: type, 92 bytes inside, then the union; smCount comes first
+    resource_of_sms = 1
+    if not here.value or driver.cuCtxGetDevResource(here, ctypes.byref(resource), resource_of_sms) != 0:
+        return whole
+    count = int.from_bytes(bytes(resource[96:100]), "little")
+    return count if 0 < count <= whole else whole
+
+
+# --- modules and functions ------------------------------------------------------------------------------
+
+
+def load(cubin: bytes, symbol: str) -> Handle:
+    """The function `symbol` of a cubin, in the current context. The module stays loaded."""
+    module, function = ctypes.c_void_p(), ctypes.c_void_p()
+    call("cuModuleLoadData", ctypes.byref(module), cubin)
+    call("cuModuleGetFunction", ctypes.byref(function), module, symbol.encode())
+    assert function.value is not None
+    return function.value
+
+
+def function_attribute(function: Handle, which: int) -> int:
+    number = ctypes.c_int()
+    call("cuFuncGetAttribute", ctypes.byref(number), which, ctypes.c_void_p(function))
+    return number.value
+
+
+def allow_dynamic_shared(function: Handle, size: int) -> None:
+    call("cuFuncSetAttribute", ctypes.c_void_p(function), FUNCTION_MAX_DYNAMIC_SHARED, ctypes.c_int(size))
+
+
+def ctas_per_multiprocessor(function: Handle, threads: int, dynamic_shared_bytes: int) -> int:
+    """The driver's own answer for this very function."""
+    number = ctypes.c_int()
+    call(
+        "cuOccupancyMaxActiveBlocksPerMultiprocessor", ctypes.byref(number), ctypes.c_void_p(function),
+        ctypes.c_int(threads), ctypes.c_size_t(dynamic_shared_bytes),
+    )  # fmt: skip
+    return number.value
+
+
+def launch(
+    function: Handle, grid: tuple[int, int, int], threads: int, dynamic_shared_bytes: int, stream: Handle,
+    arguments: Any, cooperative: bool,
+) -> None:  # fmt: skip
+    """`arguments` is an array of pointers to the arguments. A cooperative grid is resident as a whole or refused."""
+    sizes = [ctypes.c_uint(n) for n in (*grid, threads, 1, 1, dynamic_shared_bytes)]
+    if cooperative:
+        call("cuLaunchCooperativeKernel", ctypes.c_void_p(function), *sizes, ctypes.c_void_p(stream), arguments)
+    else:
+        call("cuLaunchKernel", ctypes.c_void_p(function), *sizes, ctypes.c_void_p(stream), arguments, None)
+
+
+# --- memory ---------------------------------------------------------------------------------------------
+
+
+def allocate(size: int) -> int:
+    pointer = ctypes.c_uint64()
+    call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(max(size, 1)))
+    return pointer.value
+
+
+def free(pointer: int) -> None:
+    call("cuMemFree_v2", ctypes.c_uint64(pointer))
+
+
+def allocate_mapped(size: int) -> tuple[int, int]:
+    """Host memory that the device can write: its address here and its address there."""
+    here, there = ctypes.c_void_p(), ctypes.c_uint64()
+    call("cuMemHostAlloc", ctypes.byref(here), ctypes.c_size_t(size), ctypes.c_uint(HOST_PORTABLE | HOST_MAPPED))
+    call("cuMemHostGetDevicePointer_v2", ctypes.byref(there), here, ctypes.c_uint(0))
+    assert here.value is not None
+    ctypes.memset(here.value, 0, size)
+    return here.value, there.value
+
+
+def copy_in(pointer: int, address: int, size: int) -> None:
+    if size:
+        call("cuMemcpyHtoD_v2", ctypes.c_uint64(pointer), ctypes.c_void_p(address), ctypes.c_size_t(size))
+
+
+def copy_out(address: int, pointer: int, size: int) -> None:
+    if size:
+        call("cuMemcpyDtoH_v2", ctypes.c_void_p(address), ctypes.c_uint64(pointer), ctypes.c_size_t(size))
+
+
+def fill_words(pointer: int, word: int, count: int, stream: Handle) -> None:
+    call(
+        "cuMemsetD32Async",
+        ctypes.c_uint64(pointer),
+        ctypes.c_uint(word),
+        ctypes.c_size_t(count),
+        ctypes.c_void_p(stream),
+    )
+
+
+def read_words(pointer: int, count: int) -> list[int]:
+    """Waits for all work of the default stream's order; never during a capture."""
+    words = (ctypes.c_uint * count)()
+    copy_out(ctypes.addressof(words), pointer, 4 * count)
+    return list(words)
+
+
+# --- streams and events ---------------------------------------------------------------------------------
+
+
+def is_capturing(stream: Handle) -> bool:
+    state = ctypes.c_int()
+    call("cuStreamIsCapturing", ctypes.c_void_p(stream), ctypes.byref(state))
+    return state.value != 0
+
+
+def synchronize_stream(stream: Handle) -> None:
+    call("cuStreamSynchronize", ctypes.c_void_p(stream))
+
+
+def synchronize() -> None:
+    call("cuCtxSynchronize")
+
+
+def new_event(*, timing: bool) -> Handle:
+    event = ctypes.c_void_p()
+    call("cuEventCreate", ctypes.byref(event), ctypes.c_uint(0 if timing else EVENT_NO_TIMING))
+    assert event.value is not None
+    return event.value
+
+
+def record(event: Handle, stream: Handle) -> None:
+    call("cuEventRecord", ctypes.c_void_p(event), ctypes.c_void_p(stream))
+
+
+def is_done(event: Handle) -> bool:
+    driver = library()
+    assert driver is not None
+    return bool(driver.cuEventQuery(ctypes.c_void_p(event)) == 0)
+
+
+def elapsed_ms(first: Handle, last: Handle) -> float:
+    call("cuEventSynchronize", ctypes.c_void_p(last))
+    number = ctypes.c_float()
+    call("cuEventElapsedTime", ctypes.byref(number), ctypes.c_void_p(first), ctypes.c_void_p(last))
+    return number.value

@@ -1,0 +1,406 @@
+"""Launching: the seven steps before anything runs, then the launch itself, then what it left in its report.
+
+1. the arrays, and that they lie on this device; 2. `@aligned`, and the bases of wide accesses; 3. that no two
+arguments overlap where they must not; 4. the barrier tensor; 5. occupancy, asked of the loaded function on the
+current device after its dynamic shared size was set; 6. grid constants, compiled again until they agree with it;
+7. a cooperative launch for every kernel with a barrier. Each failure is an exception, and nothing has run.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any
+
+from phobos.codegen import cards
+from phobos.codegen.kernel import Argument
+from phobos.errors import LaunchError
+from phobos.lowering.decide import Options
+from phobos.runtime.binding import Bound, barrier_tensors, bind
+from phobos.runtime.compiling import CompiledKernel, build
+from phobos.runtime.cuda import driver
+from phobos.runtime.cuda.reports import Channel
+from phobos.runtime.cuda.streams import stream_of
+from phobos.runtime.faults import refusal
+from phobos.runtime.judge import aligned, apart, stored_tensors
+from phobos.runtime.placing import has_barrier, place
+from phobos.runtime.plan import Check, Plan
+from phobos.semantics.program import Program
+from phobos.value import value
+
+if TYPE_CHECKING:
+    from phobos.runtime.kernel import Kernel, LaunchOptions
+
+ZERO_COUNTS = (0, 0x80000000)  # of a barrier's word between launches: an odd number of barriers leaves the top bit
+SUSPECT = ("PH203", "PH204", "PH205", "PH215", "PH506", "PH508")
+SUSPECT_TIMEOUT_S = 60.0
+
+
+@value
+class Loaded:
+    """A compiled kernel on a device: its function, and what the driver says of it."""
+
+    compiled: CompiledKernel
+    function: int
+    registers: int
+    shared_bytes: int
+    ctas_per_sm: int
+    limiter: str
+
+
+@value
+class Ready:
+    """A launch that nothing forbids."""
+
+    kernel: Kernel
+    bound: Bound
+    loaded: Loaded
+    plan: Plan
+    device: int
+    barriers: tuple[str, ...]
+
+
+_loaded: dict[tuple[object, ...], Loaded] = {}
+_channels: dict[tuple[object, ...], Channel] = {}
+_seen_barriers: set[tuple[int, int]] = set()
+_in_flight: dict[int, tuple[int, int]] = {}  # barrier address -> (stream, event)
+_pending: dict[int, tuple[Channel, Bound, CompiledKernel, list[int], float | None]] = {}
+
+
+# --- what the rest of the package calls ------------------------------------------------------------------
+
+
+def plan(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Plan:
+    """Everything that a launch with these arguments would decide. Raises LaunchError."""
+    return _prepare(kernel, bound, options).plan
+
+
+def launch(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Plan:
+    """Launch on the arrays' device; does not wait. Raises LaunchError, and KernelFault for what an earlier launch
+    of this kernel on this stream left in its report."""
+    ready = _prepare(kernel, bound, options)
+    if 0 in ready.plan.grid:
+        return ready.plan
+    with driver.on(ready.device):
+        stream = stream_of(options.stream, ready.bound, ready.device)
+        _run(ready, stream)
+    return ready.plan
+
+
+def synchronize(device: int | None = None) -> None:
+    """Wait for everything launched, and raise KernelFault where a kernel was stopped."""
+    for number in range(driver.device_count()) if device is None else (device,):
+        if device is None and not any(channel.device == number for channel in _channels.values()):
+            continue
+        with driver.on(number):
+            driver.synchronize()
+    for key in list(_pending):
+        _look(key)
+
+
+def resident_blocks(kernel: Kernel, program: Program, device: int) -> int:
+    """How many CTAs of a kernel a device holds at once."""
+    if device >= driver.device_count():
+        raise LaunchError(f"there is no CUDA device {device}: {driver.device_count()} answer")
+    module, unit = kernel.analysed({name: c.value for name, c in program.constants.items()})
+    with driver.on(device):
+        loaded = _load(module, unit, Options(arch=_arch(device)), device)
+        return loaded.ctas_per_sm * driver.multiprocessors(device)
+
+
+# --- before the launch -----------------------------------------------------------------------------------
+
+
+def _arch(device: int) -> str:
+    return cards.arch_of(*driver.capability(device))
+
+
+def _load(module: Any, unit: Any, options: Options, device: int) -> Loaded:
+    """Compiled, loaded, its dynamic shared size set, and then its occupancy asked: of this function, here."""
+    key = (unit.program, options.vectors, options.debug, options.guards, options.pitched, options.arch, device)
+    if key in _loaded:
+        return _loaded[key]
+    made = build(module, unit, options)
+    emitted = made.emitted
+    function = driver.load(made.cubin, emitted.symbol)
+    if emitted.dynamic_shared_bytes:
+        driver.allow_dynamic_shared(function, emitted.dynamic_shared_bytes)
+    resident = driver.ctas_per_multiprocessor(function, emitted.threads, emitted.dynamic_shared_bytes)
+    registers = driver.function_attribute(function, driver.FUNCTION_REGISTERS)
+    shared = driver.function_attribute(function, driver.FUNCTION_STATIC_SHARED) + emitted.dynamic_shared_bytes
+    limits = cards.LIMITS.get(options.arch)
+    limiter = made.occupancy(limits).limiter if limits is not None else "the device"
+    _loaded[key] = loaded = Loaded(made, function, registers, shared, resident, limiter)
+    return loaded
+
+
+def _prepare(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
+    if options.schedule not in (None, "flat") or options.l2_group not in (None, 1):
+        raise LaunchError(f"schedule {options.schedule!r} is not available on CUDA yet: leave it out, or use 'flat'")
+    device = int(bound.device.partition(":")[2] or 0)
+    guarded = options.unchecked
+    checks = [] if guarded else aligned(bound)
+    pitched = tuple(name for name, held in bound.tensors.items() if _is_pitched(held))
+    lowering = Options(
+        arch=_arch(device), vectors=True, debug=options.debug, guards=guarded, pitched=pitched
+    )  # fmt: skip
+    with driver.on(device):
+        multiprocessors = max(driver.multiprocessors(device) - options.reserved_sms, 1)
+        lowering = _based(bound, lowering, device)
+
+        def resident(program: Program) -> tuple[int, str]:
+            module, unit = kernel.analysed({name: c.value for name, c in program.constants.items()})
+            loaded = _load(module, unit, lowering, device)
+            return loaded.ctas_per_sm * multiprocessors, (
+                f"{loaded.ctas_per_sm} CTAs per multiprocessor, limited by {loaded.limiter}, on {multiprocessors}"
+            )
+
+        def rebuilt(constants: dict[str, int]) -> Bound:
+            module, unit = kernel.analysed(constants)
+            arguments = {**{name: held.array for name, held in bound.tensors.items()}, **bound.params}
+            return bind(module, unit, unit.program, (), arguments)
+
+        chosen = dict(options.constants)
+        placement = place(bound, options.grid, resident, rebuilt, chosen)
+        bound = placement.bound
+        loaded = _load(bound.module, bound.unit, lowering, device)
+        _launchable(bound, loaded, placement.grid)
+        checks += placement.checks
+        checks += apart(bound)
+        _writeable(bound)
+        if lowering.vectors and loaded.compiled.emitted.wide:
+            checks.append(Check("16-byte accesses", "all bases are aligned", None))
+        barriers = tuple(sorted(barrier_tensors(bound.program)))
+        checks += [
+            Check(
+                f"barrier tensor `{name}`",
+                "supplied by the runtime" if name in bound.supplied else "i32, brought",
+                None,
+            )
+            for name in barriers
+        ]
+        _barrier_shapes(bound, barriers)
+        timeout, source = _timeout(kernel, options, loaded)
+        made = Plan(
+            kernel=kernel.name,
+            device=f"cuda:{device} ({driver.device_name(device)})",
+            grid=placement.grid,
+            grid_source=placement.source,
+            block=bound.program.launch.threads,
+            constants={name: constant.value for name, constant in bound.program.constants.items()},
+            schedule="flat",
+            shared_bytes=loaded.shared_bytes,
+            registers=loaded.registers,
+            ctas_per_sm=loaded.ctas_per_sm,
+            limiter=loaded.limiter,
+            resident=loaded.ctas_per_sm * multiprocessors,
+            timeout_s=timeout,
+            timeout_source=source,
+            checks=tuple(checks),
+            notes=placement.notes,
+        )
+    return Ready(kernel, bound, loaded, made, device, barriers)
+
+
+def _is_pitched(held: Any) -> bool:
+    if len(held.shape) != 2 or held.shape[0] <= 1 or 0 in held.shape:
+        return False
+    return (
+        bool(held.strides[0] != held.shape[1] * held.strides[1])
+        if held.shape[1] > 1
+        else (held.strides[0] != _size(held))
+    )
+
+
+def _size(held: Any) -> int:
+    from phobos.runtime.arrays import SIZES
+
+    return SIZES[held.dtype]
+
+
+def _based(bound: Bound, lowering: Options, device: int) -> Options:
+    """Without wide accesses where an array that would have them starts in between."""
+    if all(held.pointer % 16 == 0 for held in bound.tensors.values()):
+        return lowering
+    loaded = _load(bound.module, bound.unit, lowering, device)
+    for name, size in loaded.compiled.emitted.wide.items():
+        held = bound.tensors.get(name)
+        if held is not None and held.pointer % size:
+            return Options(lowering.arch, False, lowering.debug, lowering.guards, lowering.pitched)
+    return lowering
+
+
+def _launchable(bound: Bound, loaded: Loaded, grid: tuple[int, int, int]) -> None:
+    limits = (2**31 - 1, 65535, 65535)
+    for axis, (count, limit) in enumerate(zip(grid, limits, strict=True)):
+        if count > limit:
+            raise refusal(
+                bound.module, bound.unit, None,
+                f"a grid of {count} blocks along {'xyz'[axis]}, a device takes at most {limit}", None,
+                help="choose larger tiles, or put the long dimension on `ctx.block.x`",
+            )  # fmt: skip
+    if loaded.ctas_per_sm == 0:
+        raise refusal(
+            bound.module, bound.unit, "not-resident",
+            f"not one CTA of {loaded.compiled.emitted.threads} threads fits on a multiprocessor: it needs "
+            f"{loaded.registers} registers a thread and {loaded.shared_bytes} bytes of shared memory", None,
+            help="choose smaller tiles, or fewer threads with `@launch`",
+        )  # fmt: skip
+
+
+def _writeable(bound: Bound) -> None:
+    for name in stored_tensors(bound.program):
+        held = bound.tensors.get(name)
+        if held is not None and not held.writeable:
+            raise refusal(
+                bound.module, bound.unit, None, f"argument `{name}` is read-only, but the kernel stores to it",
+                bound.program.tensors[name].span,
+            )  # fmt: skip
+
+
+def _barrier_shapes(bound: Bound, barriers: tuple[str, ...]) -> None:
+    for name in barriers:
+        held = bound.tensors.get(name)
+        if held is None:
+            continue
+        if held.dtype != "i32" or not held.shape or held.shape[0] < 2 or any(n != 1 for n in held.shape[1:]):
+            raise _bad_barrier(
+                bound, name, f"has shape {held.shape} of {held.dtype}, at least 2 elements of i32 are needed"
+            )
+
+
+def _bad_barrier(bound: Bound, name: str, wrong: str) -> LaunchError:
+    return refusal(
+        bound.module, bound.unit, "bad-barrier-tensor", f"barrier tensor `{name}` {wrong}",
+        bound.program.tensors[name].span,
+        help="leave it out and the runtime supplies one, or pass a zeroed i32 array of 2 elements",
+    )  # fmt: skip
+
+
+def _timeout(kernel: Kernel, options: LaunchOptions, loaded: Loaded) -> tuple[float | None, str]:
+    if not loaded.compiled.emitted.watched:
+        return None, ""
+    if options.timeout is not None:
+        return options.timeout or None, "as asked for" if options.timeout else ""
+    for finding in kernel.findings:
+        if finding.code in SUSPECT:
+            return SUSPECT_TIMEOUT_S, f"because of {finding.code}"
+    return None, ""
+
+
+# --- the launch ------------------------------------------------------------------------------------------
+
+
+def _run(ready: Ready, stream: int) -> None:
+    bound, loaded = ready.bound, ready.loaded
+    emitted = loaded.compiled.emitted
+    capturing = driver.is_capturing(stream)
+    channel = None
+    if emitted.watched:
+        key = (ready.device, stream, loaded.function)
+        if key not in _channels:
+            if capturing:
+                _exchange_capture(True)
+            try:
+                _channels[key] = Channel(ready.device, len(ready.barriers))
+            finally:
+                if capturing:
+                    _exchange_capture(False)
+        channel = _channels[key]
+        if not capturing:
+            _look(id(channel))
+    addresses = _barrier_addresses(ready, channel, stream, capturing)
+    arguments = [_argument(a, ready, channel, addresses) for a in emitted.arguments]
+    pointers = (ctypes.c_void_p * max(len(arguments), 1))(*(ctypes.addressof(a) for a in arguments))
+    grid = ready.plan.grid
+    try:
+        driver.launch(
+            loaded.function, grid, emitted.threads, emitted.dynamic_shared_bytes, stream, pointers, emitted.cooperative
+        )
+    except driver.DriverError as error:
+        raise refusal(
+            bound.module, bound.unit, "not-resident" if error.status == 720 else None,
+            f"the driver refused to launch a grid of {grid} blocks: {error}", None,
+        ) from None  # fmt: skip
+    if channel is not None:
+        _pending[id(channel)] = (channel, bound, loaded.compiled, list(addresses.values()), ready.plan.timeout_s)
+    for name in ready.barriers:
+        if name in bound.tensors and not capturing:
+            address = addresses[name]
+            event = _in_flight[address][1] if address in _in_flight else driver.new_event(timing=False)
+            driver.record(event, stream)
+            _in_flight[address] = (stream, event)
+
+
+def _exchange_capture(relaxed: bool) -> None:
+    """Allocating is allowed while another call of this thread captures a graph."""
+    mode = ctypes.c_int(2 if relaxed else 0)
+    driver.call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
+
+
+def _look(key: int) -> None:
+    """Raise what a report says, after making it ready again."""
+    if key not in _pending:
+        return
+    channel, bound, made, addresses, seconds = _pending[key]
+    if not channel.stopped:
+        return
+    with driver.on(channel.device):
+        driver.synchronize()
+    fault = channel.fault(bound, made.emitted.sites, seconds)
+    channel.clear(addresses, 0)
+    del _pending[key]
+    raise fault
+
+
+def _barrier_addresses(ready: Ready, channel: Channel | None, stream: int, capturing: bool) -> dict[str, int]:
+    addresses: dict[str, int] = {}
+    for index, name in enumerate(ready.barriers):
+        held = ready.bound.tensors.get(name)
+        if held is None:
+            assert channel is not None
+            addresses[name] = channel.barrier(index)
+            continue
+        addresses[name] = held.pointer
+        place_ = (ready.device, held.pointer)
+        other = _in_flight.get(held.pointer)
+        if other is not None and other[0] != stream and not capturing and not driver.is_done(other[1]):
+            raise _bad_barrier(ready.bound, name, "is in use by a launch on another stream that has not ended")
+        if place_ not in _seen_barriers and not capturing:
+            driver.synchronize_stream(stream)
+            count = driver.read_words(held.pointer, 1)[0]
+            if count not in ZERO_COUNTS:
+                raise _bad_barrier(
+                    ready.bound, name, f"starts with {count}, its count must be 0 before the first launch"
+                )
+            _seen_barriers.add(place_)
+    return addresses
+
+
+def _argument(argument: Argument, ready: Ready, channel: Channel | None, addresses: dict[str, int]) -> Any:
+    bound = ready.bound
+    match argument.kind:
+        case "tensor":
+            held = bound.tensors.get(argument.name)
+            return ctypes.c_uint64(addresses[argument.name] if held is None else held.pointer)
+        case "scalar":
+            number = bound.params[argument.name]
+            if argument.ctype == "float":
+                return ctypes.c_float(number)
+            return ctypes.c_double(number) if argument.ctype == "double" else ctypes.c_longlong(int(number))
+        case "dim":
+            return ctypes.c_longlong(bound.dims[argument.name])
+        case "pitch":
+            held = bound.tensors[argument.name]
+            return ctypes.c_longlong(held.strides[0] // _size(held))
+        case "word":
+            assert channel is not None
+            return ctypes.c_uint64(next(iter(addresses.values()), channel.barrier(0)))
+        case "report":
+            assert channel is not None
+            return ctypes.c_uint64(channel.there)
+        case "timeout":
+            seconds = ready.plan.timeout_s
+            return ctypes.c_ulonglong(int(seconds * 1e9) if seconds else 0)
+
+
+__all__ = ["Ready", "has_barrier", "launch", "plan", "resident_blocks", "synchronize"]

@@ -1,0 +1,104 @@
+"""The words by which a grid is stopped and by which it says why, kept for each device, stream and kernel.
+
+Barrier words are allocated once, outside any capture's memory, each on a line of its own; a kernel leaves its
+word ready for the next launch, so that a captured launch can be replayed. The report lies in host memory that the
+device writes: looking at it costs nothing, and it is looked at when somebody waits, and before the next launch.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING
+
+from phobos.codegen.context import Site
+from phobos.runtime.cuda import driver
+from phobos.runtime.faults import raised
+from phobos.runtime.reference.faults import Fault, block_list
+from phobos.runtime.reference.faults import Site as FaultSite
+
+if TYPE_CHECKING:
+    from phobos.errors import KernelFault
+    from phobos.runtime.binding import Bound
+
+LINE_WORDS = 32  # 128 bytes: no two barriers share a line
+HEAD_WORDS = 12
+CAPACITY = 16384  # blocks whose place is written down when a grid is stopped
+
+
+class Channel:
+    """What one kernel on one stream of one device needs: barrier words, and the report of its launches."""
+
+    def __init__(self, device: int, barriers: int) -> None:
+        self.device = device
+        self.words = max(barriers, 1)
+        with driver.on(device):
+            self.pointer = driver.allocate(4 * LINE_WORDS * self.words)
+            driver.fill_words(self.pointer, 0, LINE_WORDS * self.words, 0)
+            driver.synchronize_stream(0)
+            self.here, self.there = driver.allocate_mapped(4 * (HEAD_WORDS + CAPACITY))
+        self.report = (ctypes.c_uint * (HEAD_WORDS + CAPACITY)).from_address(self.here)
+        self.report[10] = CAPACITY
+
+    def barrier(self, index: int) -> int:
+        return self.pointer + 4 * LINE_WORDS * index
+
+    @property
+    def stopped(self) -> bool:
+        return bool(self.report[0])
+
+    def fault(self, bound: Bound, sites: tuple[Site, ...], seconds: float | None) -> KernelFault:
+        """What the report says, as an exception with places in the .ph file."""
+        words = list(self.report)
+        code, site, block, generation = words[:4]
+        values = [ctypes.c_longlong(words[4 + 2 * i] | words[5 + 2 * i] << 32).value for i in range(2)]
+        blocks = words[9]
+        waits = words[HEAD_WORDS : HEAD_WORDS + min(blocks, CAPACITY)]
+        return raised(
+            bound.module, bound.unit, _fault(code, sites, site, block, generation, values, blocks, waits, seconds)
+        )
+
+    def clear(self, barriers: list[int], stream: int) -> None:
+        """Make words and report ready again, after everything on the device has ended."""
+        with driver.on(self.device):
+            for pointer in {*barriers, *(self.barrier(i) for i in range(self.words))}:
+                driver.fill_words(pointer, 0, 1, stream)
+            driver.synchronize_stream(stream)
+        for i in range(HEAD_WORDS + CAPACITY):
+            self.report[i] = 0
+        self.report[10] = CAPACITY
+
+
+def _fault(
+    code: int, sites: tuple[Site, ...], number: int, block: int, generation: int, values: list[int], blocks: int,
+    waits: list[int], seconds: float | None,
+) -> Fault:  # fmt: skip
+    site = sites[number]
+    place = FaultSite(site.span, site.calls, "")
+    if code == 2:
+        dim = site.subject.split(" = ")[0]
+        return Fault(
+            "aligned-broken", f"{dim} = {values[0]} is not a whole number of {values[1]}", place, blocks=(block,),
+            notes=("the kernel found this itself, as the host was told not to look",),
+        )  # fmt: skip
+    if code == 3:
+        message = f"index {values[0]} is outside `{site.subject}`, which has {values[1]} there"
+        return Fault("out-of-bounds", message, place, blocks=(block,))
+    if code == 4:
+        return Fault("bad-step", f"the step is {values[0]}, it must be at least 1", place, blocks=(block,))
+    at: dict[int, list[int]] = {}
+    for index, wait in enumerate(waits):
+        at.setdefault(wait, []).append(index)
+    gone = at.pop(0, [])
+    limit = f"longer than {seconds:g} s" if seconds else "too long"
+    what = "at this barrier" if site.what == "barrier" else "in this loop"
+    notes = [f"generation {generation} (barriers passed before); arrived {blocks - len(gone)}, expected {blocks}"]
+    others = []
+    for wait, members in sorted(at.items()):
+        if wait - 1 < len(sites):
+            other = sites[wait - 1]
+            others.append(FaultSite(other.span, other.calls, f"{block_list(members)} waited here"))
+    message = f"block {block} waited {limit} {what}"
+    if gone:
+        message += f" for {block_list(gone)}"
+        notes.append(f"{block_list(gone)} waited nowhere: ended, or never came")
+    return Fault("timeout", message, place, blocks=tuple(gone) or (block,), others=others, notes=notes)

@@ -1,0 +1,125 @@
+"""A CUDA device that is this machine: the driver's functions over the host runs of emitted text.
+
+It lets the launch path be walked where there is no GPU. The real thing is tested on a card (tests/cuda).
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy
+import pytest
+
+from phobos.codegen import cards
+from phobos.codegen.kernel import Emitted
+from phobos.lowering.decide import Options
+from phobos.runtime import compiling
+from phobos.runtime.cuda import driver, launch
+from tests.codegen import host
+
+
+class HostArray:
+    """NumPy memory that says it lies on device 0."""
+
+    def __init__(self, array: numpy.ndarray, device: int = 0) -> None:
+        self.array = array
+        self.device = device
+        self.dtype = array.dtype
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {**self.array.__array_interface__, "version": 3, "strides": self.array.strides}
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, self.device
+
+
+class FakeDriver:
+    """Installed over `driver`. `launches` holds (symbol, grid, cooperative) of each launch."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, multiprocessors: int = 4, per_multiprocessor: int = 2) -> None:
+        self.launches: list[tuple[str, tuple[int, int, int], bool]] = []
+        self.emitted: dict[bytes, Emitted] = {}
+        self.functions: list[Emitted] = []
+        self.memory: list[Any] = []
+        self.capturing = False
+        self.order = 0
+
+        def built(module: Any, unit: Any, options: Options) -> compiling.CompiledKernel:
+            made = compiling.build(module, unit, options)
+            self.emitted[made.cubin] = made.emitted
+            return made
+
+        for name, value in {
+            "library": lambda: object(),
+            "device_count": lambda: 2,
+            "device_name": lambda device: "this machine",
+            "capability": lambda device: (9, 0),
+            "multiprocessors": lambda device: multiprocessors,
+            "load": self.load,
+            "allow_dynamic_shared": lambda function, size: None,
+            "ctas_per_multiprocessor": lambda function, threads, shared: per_multiprocessor,
+            "function_attribute": lambda function, which: 32 if which == driver.FUNCTION_REGISTERS else 0,
+            "launch": self.launch,
+            "allocate": self.allocate,
+            "allocate_mapped": lambda size: (lambda p: (p, p))(self.allocate(size)),
+            "fill_words": self.fill,
+            "read_words": lambda pointer, count: list((ctypes.c_uint * count).from_address(pointer)),
+            "is_capturing": lambda stream: self.capturing,
+            "synchronize_stream": lambda stream: None,
+            "synchronize": lambda: None,
+            "new_event": lambda timing: 1,
+            "record": lambda event, stream: None,
+            "is_done": lambda event: False,
+        }.items():
+            monkeypatch.setattr(driver, name, value)
+        monkeypatch.setattr(driver, "on", _nothing)
+        monkeypatch.setattr(launch, "build", built)
+        for name in ("_loaded", "_channels", "_in_flight", "_pending"):
+            monkeypatch.setattr(launch, name, {})
+        monkeypatch.setattr(launch, "_seen_barriers", set())
+        assert cards.arch_of(9, 0) == "sm_90a"
+
+    def load(self, cubin: bytes, symbol: str) -> int:
+        self.functions.append(self.emitted[cubin])
+        return len(self.functions)
+
+    def allocate(self, size: int) -> int:
+        memory = ctypes.create_string_buffer(size)
+        self.memory.append(memory)
+        return ctypes.addressof(memory)
+
+    def fill(self, pointer: int, word: int, count: int, stream: int) -> None:
+        for i in range(count):
+            ctypes.c_uint.from_address(pointer + 4 * i).value = word
+
+    def launch(
+        self, function: int, grid: tuple[int, int, int], threads: int, shared: int, stream: int, pointers: Any, cooperative: bool
+    ) -> None:
+        emitted = self.functions[function - 1]
+        assert threads == emitted.threads and shared == emitted.dynamic_shared_bytes
+        self.launches.append((emitted.symbol, grid, cooperative))
+        kinds = {"float": ctypes.c_float, "double": ctypes.c_double, "long long": ctypes.c_longlong}
+        arguments = []
+        for argument, pointer in zip(emitted.arguments, pointers, strict=False):
+            kind = kinds.get(argument.ctype, ctypes.c_uint64)
+            arguments.append(kind.from_address(pointer))
+        library = host.build(emitted)
+        library.run_kernel.restype = ctypes.c_longlong
+        rounds = library.run_kernel(
+            *(ctypes.c_uint(n) for n in grid), ctypes.c_int(self.order), ctypes.c_longlong(3_000_000), *arguments
+        )
+        if rounds < 0:
+            raise host.Stuck(emitted.symbol)
+
+
+class _nothing:
+    def __init__(self, device: int) -> None:
+        pass
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        pass

@@ -1,0 +1,141 @@
+"""The launch path, walked on a device that is this machine."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+
+from phobos.errors import CheckError, KernelFault, LaunchError
+from phobos.runtime.cuda import launch as cuda_launch
+from phobos.runtime.kernel import kernel
+from tests.codegen import host
+from tests.codegen.compare import read
+from tests.codegen.fake_device import FakeDriver, HostArray
+
+pytestmark = pytest.mark.skipif(host.COMPILER is None, reason="no C++ compiler (g++)")
+
+SKIPPED = """
+@launch(32)
+@persistent
+kernel skipped(X: tensor<f32>[N], BAR: tensor<i32>[2]) {
+  let b = ctx.block.x
+  if b != 2 {
+    grid_barrier(BAR)
+  }
+  X[b] = 1.0
+}
+"""
+
+
+@pytest.fixture
+def device(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
+    return FakeDriver(monkeypatch)
+
+
+def floats(*shape: int) -> numpy.ndarray:
+    return numpy.random.default_rng(3).random(shape, numpy.float32)
+
+
+def test_an_ordinary_kernel_is_launched_plainly_on_its_inferred_grid(device: FakeDriver) -> None:
+    x, y = floats(5000), floats(5000)
+    want = 2.5 * x + y
+    kernel(read("examples/saxpy.ph"))(HostArray(x), HostArray(y), 2.5)
+    numpy.testing.assert_allclose(y, want, rtol=1e-6)
+    assert device.launches == [("phk_saxpy", (5, 1, 1), False)]
+
+
+def test_a_persistent_kernel_with_a_barrier_is_cooperative_and_sized_by_residency(device: FakeDriver) -> None:
+    x = floats(1, 1024 * 20)
+    want = x.copy()
+    for _ in range(8):
+        want = want * 0.5 + 1
+    made = kernel(read("examples/staged.ph"))
+    made(HostArray(x))
+    numpy.testing.assert_allclose(x, want, rtol=1e-6)
+    assert device.launches == [("phk_staged", (8, 1, 1), True)]
+    made(HostArray(x))  # the same barrier word again
+
+
+def test_the_plan_says_where_the_grid_comes_from(device: FakeDriver) -> None:
+    plan = kernel(read("examples/staged.ph")).plan(HostArray(floats(1, 1024 * 20)), reserved_sms=1)
+    assert plan.grid == (6, 1, 1) and plan.resident == 6
+    assert "2 CTAs per multiprocessor" in plan.grid_source
+    assert device.launches == []
+
+
+def test_an_oversize_grid_is_refused_with_need_limit_and_limiter(device: FakeDriver) -> None:
+    with pytest.raises(LaunchError, match=r"9 blocks is not resident: 8 fit .*limited by") as error:
+        kernel(read("examples/staged.ph"))(HostArray(floats(1, 1024 * 20)), grid=9)
+    assert error.value.kind == "not-resident" and device.launches == []
+
+
+def test_a_base_between_16_bytes_takes_narrow_accesses(device: FakeDriver) -> None:
+    x, y = floats(5001), floats(5001)
+    want = 2.5 * x[1:] + y[1:]
+    kernel(read("examples/saxpy.ph"))(HostArray(x[1:]), HostArray(y[1:]), 2.5)
+    numpy.testing.assert_allclose(y[1:], want, rtol=1e-6)
+    assert not device.functions[-1].wide
+
+
+def test_rows_may_be_apart(device: FakeDriver) -> None:
+    x, y = floats(3, 1000), numpy.zeros((3, 1200), numpy.float32)
+    kernel(read("examples/softmax.ph"))(HostArray(x), HostArray(y[:, :1000]))
+    e = numpy.exp(x - x.max(1, keepdims=True))
+    numpy.testing.assert_allclose(y[:, :1000], e / e.sum(1, keepdims=True), rtol=1e-5)
+    assert not y[:, 1000:].any()
+
+
+def test_an_empty_launch_succeeds(device: FakeDriver) -> None:
+    kernel(read("examples/saxpy.ph"))(HostArray(floats(0)), HostArray(floats(0)), 1.0)
+    assert device.launches == []
+
+
+def test_arrays_on_two_devices_are_refused(device: FakeDriver) -> None:
+    with pytest.raises(LaunchError, match="different devices"):
+        kernel(read("examples/saxpy.ph"))(HostArray(floats(8)), HostArray(floats(8), 1), 1.0)
+
+
+def test_a_proved_error_never_reaches_the_device(device: FakeDriver) -> None:
+    with pytest.raises(CheckError):
+        kernel(SKIPPED)(HostArray(floats(8)))
+    assert device.launches == []
+
+
+def test_a_skipped_barrier_is_ended_by_the_watchdog_with_the_missing_block(device: FakeDriver) -> None:
+    x = floats(8)
+    skipped = kernel(SKIPPED)
+    skipped(HostArray(x), unchecked=True, timeout=0.001, grid=4)
+    with pytest.raises(KernelFault, match="timeout") as fault:
+        cuda_launch.synchronize()
+    assert fault.value.kind == "timeout" and fault.value.blocks == (2,)
+    assert fault.value.diagnostic is not None and "block 2" in fault.value.diagnostic.message
+    x, y = floats(5000), floats(5000)
+    want = x + y
+    kernel(read("examples/saxpy.ph"))(HostArray(x), HostArray(y), 1.0)
+    numpy.testing.assert_allclose(y, want, rtol=1e-6)
+
+
+def test_after_a_fault_the_same_barrier_word_works_again(device: FakeDriver) -> None:
+    skipped = kernel(SKIPPED)
+    skipped(HostArray(floats(8)), unchecked=True, timeout=0.001, grid=4)
+    with pytest.raises(KernelFault):  # seen by the next launch, too
+        skipped(HostArray(floats(8)), unchecked=True, timeout=0.001, grid=2)
+    x = numpy.zeros(8, numpy.float32)
+    skipped(HostArray(x), unchecked=True, timeout=0.001, grid=2)
+    cuda_launch.synchronize()
+    assert list(x[:3]) == [1, 1, 0]
+
+
+def test_a_barrier_tensor_with_a_count_is_refused(device: FakeDriver) -> None:
+    bar = numpy.array([3, 0], numpy.int32)
+    with pytest.raises(LaunchError, match="starts with 3") as error:
+        kernel(read("examples/staged.ph"))(HostArray(floats(1, 4096)), HostArray(bar))
+    assert error.value.kind == "bad-barrier-tensor"
+
+
+def test_a_barrier_tensor_in_use_on_another_stream_is_refused(device: FakeDriver) -> None:
+    bar = numpy.zeros(2, numpy.int32)
+    made = kernel(read("examples/staged.ph"))
+    made(HostArray(floats(1, 4096)), HostArray(bar), stream=11)
+    with pytest.raises(LaunchError, match="in use"):
+        made(HostArray(floats(1, 4096)), HostArray(bar), stream=12)
