@@ -72,10 +72,9 @@ end
 
 -- What all ways of starting have in common.
 local function common()
-  return {
-    settings = { phobos = M.options.settings },
-    init_options = next(M.options.settings) and { phobos = M.options.settings } or nil,
-  }
+  -- An empty Lua table would go out as a list.
+  local settings = next(M.options.settings) and M.options.settings or vim.empty_dict()
+  return { settings = { phobos = settings }, init_options = { phobos = settings } }
 end
 
 -- The table for `vim.lsp.config` (0.11 and later).
@@ -240,12 +239,26 @@ function M.restart()
   vim.wait(3000, function()
     return #M.clients() == 0
   end, 20)
+  local function begin(buffer)
+    if vim.lsp.config and vim.lsp.enable then
+      vim.api.nvim_exec_autocmds('FileType', { group = 'nvim.lsp.enable', buffer = buffer })
+    else
+      start_in(buffer)
+    end
+  end
   for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
     if vim.api.nvim_buf_is_loaded(buffer) and vim.bo[buffer].filetype == 'phobos' then
-      if vim.lsp.config and vim.lsp.enable then
-        vim.api.nvim_exec_autocmds('FileType', { group = 'nvim.lsp.enable', buffer = buffer })
+      if #vim.fn.win_findbuf(buffer) > 0 then
+        begin(buffer)
       else
-        start_in(buffer)
+        -- Neovim asks for findings of what it shows; a hidden buffer that is opened now would stay without.
+        vim.api.nvim_create_autocmd('BufWinEnter', {
+          buffer = buffer,
+          once = true,
+          callback = function()
+            begin(buffer)
+          end,
+        })
       end
     end
   end
