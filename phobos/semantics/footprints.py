@@ -152,7 +152,8 @@ class _Conflicts:
             by_tensor.setdefault(footprint.access.base.name, []).append(footprint)
         conflicts: list[Conflict] = []
         for footprints in by_tensor.values():
-            if any(f.kind == "store" for f in footprints):
+            kinds = {f.kind for f in footprints}
+            if "store" in kinds or {"atomic", "load"} <= kinds:
                 conflicts += self._of_tensor(self._grouped(footprints))
         conflicts += self._aliases(by_tensor)
         return tuple(conflicts)
@@ -178,7 +179,7 @@ class _Conflicts:
                 tuple((first.key, length.key) for first, length in filter(None, footprint.axes)),
                 id(context),
                 tuple((id(start), tuple(way.key for way in ways)) for start, ways in reaches.items()),
-                stored,
+                stored[:1] if isinstance(stored, tuple) and stored[:1] == ("own",) else stored,
                 footprint.statement if footprint.kind == "atomic" or self._atomics else None,
             )
             axes = tuple(axis for axis in footprint.axes if axis is not None)
@@ -198,7 +199,7 @@ class _Conflicts:
             (a, b)
             for i, a in enumerate(groups)
             for b in groups[i:]
-            if "store" in (a.first.kind, b.first.kind)
+            if "store" in (a.first.kind, b.first.kind) or {a.first.kind, b.first.kind} == {"atomic", "load"}
         ]
         for a, b in pairs[:MOST_PAIRS]:
             conflict = self._compare(a, b)

@@ -90,9 +90,10 @@ def grid_facts(program: Program) -> tuple[Poly, ...]:
     if not grid.persistent:
         for axis, inferred in enumerate(grid.axes):
             found += [use.extent - 1 - use.divisor * Poly.atom("block", axis) for use in inferred.uses]
-    return tuple(found)
+    return tuple({limit.key: limit for limit in found}.values())[:MOST_LIMITS]
 
 
+MOST_LIMITS = 12  # different limits of the grid that proofs use; leaving some out leaves masks in
 MOST_ROUNDS = 4096  # of constant loops that are run to look for a point outside
 
 
@@ -101,6 +102,7 @@ class _Prover:
         self.program = program
         self.values: Values = values_of(program)
         self.grid = grid_facts(program)
+        self._masks: dict[object, Mask] = {}
 
     def _proof(
         self, goals: Sequence[Poly], context: Context, extra: Sequence[Poly] = ()
@@ -144,6 +146,14 @@ class _Prover:
         first, length = values.poly(sub.first), values.poly(sub.length)
         extent = values.extent(access.base, axis)
         context = values.context(access)
+        key = (first.key, length.key, extent.key, id(context))
+        known = self._masks.get(key)
+        if known is None:
+            known = self._decided(first, length, extent, context)
+            self._masks[key] = known
+        return known
+
+    def _decided(self, first: Poly, length: Poly, extent: Poly, context: Context) -> Mask:
         goals = (first, extent - first - length)
         proof = self._proof(goals, context)
         end = f"`{show(first)} :+ {show(length)}`"

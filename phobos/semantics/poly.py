@@ -126,14 +126,19 @@ class Poly:
 
     def substitute(self, replace: Callable[[Atom], Poly | None]) -> Poly:
         """Each atom replaced by what `replace` says (None: left as it is)."""
-        total = Poly({})
+        kept: dict[Monomial, int] = {}
+        changed: list[Poly] = []
         for monomial, c in self.terms.items():
-            product = Poly.of(c)
-            for atom in monomial:
-                replacement = replace(atom)
-                product = product * (Poly({(atom,): 1}) if replacement is None else replacement)
-            total = total + product
-        return total
+            replacements = [(atom, replace(atom)) for atom in monomial]
+            if all(replacement is None for _, replacement in replacements):
+                kept[monomial] = c
+                continue
+            product = Poly({tuple(atom for atom, replacement in replacements if replacement is None): c})
+            for _, replacement in replacements:
+                if replacement is not None:
+                    product = product * replacement
+            changed.append(product)
+        return total((Poly(kept), *changed)) if changed else self
 
     def divisor(self, known: Callable[[Atom], int] = lambda atom: 1) -> int:
         """A number that divides every value of this; `known` gives one for an atom. 0 for the zero polynomial."""
@@ -173,7 +178,9 @@ def _show(atom: Atom) -> str:
 
 
 def total(parts: Iterable[Poly]) -> Poly:
-    result = Poly({})
+    """The sum of all."""
+    terms: dict[Monomial, int] = {}
     for part in parts:
-        result = result + part
-    return result
+        for monomial, coefficient in part.terms.items():
+            terms[monomial] = terms.get(monomial, 0) + coefficient
+    return Poly(terms)

@@ -44,7 +44,6 @@ class Side:
 
     axes: tuple[tuple[Poly, Poly], ...]
     guards: tuple[Poly, ...]  # never negative by a condition, or by the way it got there
-    bounds: tuple[Poly, ...]  # by the bounds of loops, of the grid and of the tensor
     nonzero: tuple[Poly, ...]
     flags: tuple[tuple[object, bool], ...]  # opaque conditions that hold, by shared name
 
@@ -67,8 +66,11 @@ class Pair:
         }
         self._renamed: dict[tuple[Atom, int], Poly] = {}
         self.own: dict[Atom, tuple[Atom, int]] = {}  # atoms of one block: what they were, and whose
-        self.a = self._side(a, 0, limits)
-        self.b = self._side(b, 1, limits)
+        self.a = self._side(a, 0)
+        self.b = self._side(b, 1)
+        self._both = ((a, self.a), (b, self.b))
+        self._limits = limits
+        self._bounds: list[Poly] | None = None
         self.guarded = any(
             at.condition is not None for cells in (a, b) for at in cells.context.chain()
         ) or bool(a.reach.given or b.reach.given)
@@ -170,26 +172,34 @@ class Pair:
             home = self.values.knowledge.parents[home]
         return tuple(parts)
 
-    def _side(self, cells: Cells, who: int, limits: Sequence[Poly]) -> Side:
+    def _side(self, cells: Cells, who: int) -> Side:
         axes = tuple((self.rename(first, who), self.rename(length, who)) for first, length in cells.axes)
         guards: list[Poly] = []
-        bounds: list[Poly] = []
         nonzero: list[Poly] = []
         flags: list[tuple[object, bool]] = []
         for at in cells.context.chain():
-            (guards if at.condition is not None else bounds).extend(self.rename(poly, who) for poly in at.given)
             if at.condition is not None:
+                guards += [self.rename(poly, who) for poly in at.given]
                 nonzero += [self.rename(poly, who) for poly in differences(at.condition)]
                 flags += self._flags(at.condition, at.loop_index, who)
         guards += [self.rename(poly, who) for poly in cells.reach.given]
-        for limit in limits:
-            renamed = self.rename(limit, who)
-            if renamed != limit or not limit.mentions("block"):
-                bounds.append(renamed)
-        for (first, length), extent in zip(axes, cells.extents):
-            bounds.append(self.rename(extent, who) - 1 - first)
-            bounds.append(first + length - 1)
-        return Side(axes, tuple(guards), tuple(bounds), tuple(nonzero), tuple(flags))
+        return Side(axes, tuple(guards), tuple(nonzero), tuple(flags))
+
+    @property
+    def bounds(self) -> list[Poly]:
+        """What is never negative by the bounds of loops, of the grid and of the tensor."""
+        if self._bounds is None:
+            found: list[Poly] = []
+            for who, (cells, side) in enumerate(self._both):
+                for at in cells.context.chain():
+                    if at.condition is None:
+                        found += [self.rename(poly, who) for poly in at.given]
+                found += [self.rename(limit, who) for limit in self._limits]
+                for (first, length), extent in zip(side.axes, cells.extents):
+                    found.append(self.rename(extent, who) - 1 - first)
+                    found.append(first + length - 1)
+            self._bounds = [poly for poly in found if any(c < 0 for c in poly.terms.values())]
+        return self._bounds
 
     def _flags(self, condition: Condition, home: int, who: int) -> Iterator[tuple[object, bool]]:
         parts = condition.parts if isinstance(condition, All) else (condition,)
@@ -267,7 +277,7 @@ class Pair:
                 and self._refuted(ahead, equal, depth + 1, budget)
                 and self._refuted(behind, equal, depth + 1, budget)
             )
-        everything = [put(p) for p in (*extra, *self.a.guards, *self.b.guards, *self.a.bounds, *self.b.bounds)]
+        everything = [put(p) for p in (*extra, *self.a.guards, *self.b.guards, *self.bounds)]
         everything = [poly for poly in everything if any(c < 0 for c in poly.terms.values())]
         prepared = self._prepared(everything, gaps)
         if any(never_negative(goal, prepared, nonneg) for goal in goals):
@@ -301,7 +311,7 @@ class Pair:
             return True
         if any((poly.constant or 0) < 0 for poly in guards if poly.constant is not None):
             return True
-        bounds = [put(poly) for poly in (*self.a.bounds, *self.b.bounds)]
+        bounds = [put(poly) for poly in self.bounds]
         bounds = [poly for poly in bounds if any(c < 0 for c in poly.terms.values())]
         given = self._prepared([*guards, *bounds], nonzero)
         for poly in nonzero:
