@@ -6,7 +6,7 @@ twenty kernels runs no rule again. `findings` places them in the file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from phobos.check import registry
 from phobos.check.configuration import DEFAULT, Configuration
@@ -68,19 +68,45 @@ def diagnostics_of(
     at: Callable[[Mapping[str, int]], Program] | None = None,
 ) -> tuple[Diagnostic, ...]:
     """What the rules that read facts say of one program, in spans of its item; kept with the program."""
-    key = ("check", targets, (grid.blocks, grid.source) if grid else None)
+    for _ in _steps(program, targets, grid, at):
+        pass
+    return program._facts[_key(targets, grid)]  # type: ignore[index, return-value]
+
+
+def steps(path: str, text: str, configuration: Configuration = DEFAULT) -> Iterator[None]:
+    """Does what `findings` will need, a rule of a kernel at a time, for callers with other things to do in between."""
+    module = modules.analyse(path, text, settings_of(configuration))
+    yield
+    for unit in module.units:
+        grid = fixed_grid(text, unit.program.name) if unit.program.owner is None else None
+        yield from _steps(unit.program, configuration.target, grid, _rebuilder(module, unit))
+
+
+def _key(targets: tuple[str, ...], grid: FixedGrid | None) -> tuple[object, ...]:
+    return "check", targets, (grid.blocks, grid.source) if grid else None
+
+
+def _steps(
+    program: Program,
+    targets: tuple[str, ...],
+    grid: FixedGrid | None,
+    at: Callable[[Mapping[str, int]], Program] | None,
+) -> Iterator[None]:
+    """Runs the rules on a program and keeps what they say with it; a step each."""
+    key = _key(targets, grid)
     facts: dict[object, object] = program._facts  # type: ignore[assignment]
-    known = facts.get(key)
-    if known is None:
-        known = facts[key] = tuple(_run(Context(program, targets, grid, at)))
-    return known  # type: ignore[return-value]
-
-
-def _run(context: Context) -> list[Diagnostic]:
+    if key in facts:
+        return
+    context = Context(program, targets, grid, at)
     found: list[Diagnostic] = []
-    if context.program.owner is None and context.program.body is not None:
+    if program.owner is None and program.body is not None:
         for check in checks():
             found += check(context)
+            yield
+    facts[key] = tuple(_told(context, found))
+
+
+def _told(context: Context, found: list[Diagnostic]) -> list[Diagnostic]:
     told = [*map(worded, context.program.problems), *found]
     if any(d.severity == "error" and d.code.startswith("PH2") for d in told):
         found = [d for d in found if d.code != "PH210"]  # first what hangs
