@@ -194,13 +194,24 @@ def _made(kind: str, shape: tuple[int, ...], dtype: np.dtype[Any], seed: int) ->
     return drawn.astype(dtype)
 
 
+def _check_magic(path: Path, said: str) -> None:
+    with path.open("rb") as stream:
+        if stream.read(6)[:6] != b"\x93NUMPY":
+            stream.seek(0)
+            if stream.read(2) != b"PK":
+                raise InputError(f"{said}: is neither a .npy nor a .npz file")
+
+
 def _file(tensor: ir.Tensor, name: str, directory: str) -> Any:
     path, colon, key = name, "", ""
     if ".npz:" in name:
         path, colon, key = name.rpartition(":")
     said = f"tensor `{tensor.name}`: {path}"
     try:
+        _check_magic(Path(directory) / path, said)
         held = np.load(Path(directory) / path, allow_pickle=False)
+    except InputError:
+        raise
     except FileNotFoundError:
         raise InputError(f"{said}: no such file") from None
     except IsADirectoryError:
