@@ -11,7 +11,7 @@ A persistent grid is limited to what the card holds at once. An ordinary one of 
 ```ph bad
 @persistent
 kernel first(X: tensor<f32>[64]) {
-  X[0 :+ 64] = X[0 :+ 64] + 1.0
+  X[0 :+ 64] = 1.0
 }
 ```
 
@@ -19,7 +19,7 @@ Write instead:
 
 ```ph good
 kernel first(X: tensor<f32>[64]) {
-  X[0 :+ 64] = X[0 :+ 64] + 1.0
+  X[0 :+ 64] = 1.0
 }
 ```
 

@@ -24,13 +24,13 @@ Write instead:
 
 ```ph good
 @persistent
-kernel twice(X: tensor<f32>[N], BAR: tensor<i32>[2]) {
+kernel twice(X: tensor<f32>[N], Y: tensor<f32>[N], BAR: tensor<i32>[2]) {
   for t in range(ctx.block.x * 64, N, ctx.blocks.x * 64) {
     X[t :+ 64] = X[t :+ 64] + 1.0
   }
   grid_barrier(BAR)
-  for t in range(ctx.block.x * 64, N - 64, ctx.blocks.x * 64) {
-    X[t :+ 64] = X[t :+ 64] * 2.0
+  for t in range(ctx.block.x * 64, N, ctx.blocks.x * 64) {
+    Y[t :+ 64] = X[t + 1 :+ 64] * 2.0
   }
 }
 ```
@@ -39,11 +39,53 @@ kernel twice(X: tensor<f32>[N], BAR: tensor<i32>[2]) {
 Remove it, if nothing outside the kernel relies on it.
 
 ## Limits
-Where the analysis gives up, nothing is said.
+Where the analysis gives up, nothing is said, nor of a kernel with more than 6 barriers or 60 accesses.
 """
 
 from __future__ import annotations
 
-from phobos.check.rule import Rule
+from collections.abc import Iterator
+
+from phobos.check.rule import Context, Rule
+from phobos.check.walk import barriers_of, called_from
+from phobos.diagnostic import Diagnostic
+from phobos.semantics import ir
+from phobos.semantics.footprints import Conflict, conflicts_of, conflicts_without, footprints_of
+from phobos.semantics.program import Program
 
 RULE = Rule.of(__name__, "info")
+MOST_BARRIERS = 6  # of one kernel that are looked at,
+MOST_ACCESSES = 60  # and accesses: each barrier costs an analysis of its own
+
+
+def check(context: Context) -> Iterator[Diagnostic]:
+    program = context.program
+    barriers = barriers_of(program)
+    if not barriers or len(barriers) > MOST_BARRIERS or len(footprints_of(program)) > MOST_ACCESSES:
+        return
+    if any(conflict.kind != "alias" for conflict in conflicts_of(program)):
+        return  # what is wrong, or unknown, comes first
+    by_place: dict[tuple[str | None, int], list[ir.Barrier]] = {}
+    for barrier in barriers:
+        by_place.setdefault((barrier.span.owner, barrier.span.start), []).append(barrier)
+    for group in by_place.values():
+        if all(is_redundant(program, barrier) for barrier in group):
+            yield RULE.at(
+                group[0].span,
+                "no block needs what another did before this barrier",
+                label="separates nothing",
+                related=called_from(group[0].calls),
+                help="remove it: it makes every block wait for the slowest",
+            )
+
+
+def is_redundant(program: Program, barrier: ir.Barrier) -> bool:
+    """Whether the kernel has no hazard without the barrier either."""
+    known = {_key(conflict) for conflict in conflicts_of(program)}
+    return all(
+        conflict.kind == "alias" or _key(conflict) in known for conflict in conflicts_without(program, barrier)
+    )
+
+
+def _key(conflict: Conflict) -> tuple[object, ...]:
+    return conflict.first.access, conflict.second.access, conflict.kind

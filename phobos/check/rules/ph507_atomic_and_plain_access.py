@@ -10,13 +10,11 @@ atomic.
 ## Example
 ```ph bad
 @persistent
-kernel count(X: tensor<f32>[N], C: tensor<i32>[1], Y: tensor<f32>[1]) {
-  for t in range(ctx.block.x, N, ctx.blocks.x) {
-    atomic_add(C, 0, 1)
-  }
+kernel count(C: tensor<i32>[1], Y: tensor<f32>[1]) {
   if ctx.block.x == 0 {
-    Y[0] = C[0] + X[0]
+    Y[0] = f32(C[0])
   }
+  atomic_add(C, 0, 1)
 }
 ```
 
@@ -24,14 +22,12 @@ Write instead:
 
 ```ph good
 @persistent
-kernel count(X: tensor<f32>[N], C: tensor<i32>[1], Y: tensor<f32>[1], BAR: tensor<i32>[2]) {
-  for t in range(ctx.block.x, N, ctx.blocks.x) {
-    atomic_add(C, 0, 1)
+kernel count(C: tensor<i32>[1], Y: tensor<f32>[1], BAR: tensor<i32>[2]) {
+  if ctx.block.x == 0 {
+    Y[0] = f32(C[0])
   }
   grid_barrier(BAR)
-  if ctx.block.x == 0 {
-    Y[0] = f32(C[0]) + X[0]
-  }
+  atomic_add(C, 0, 1)
 }
 ```
 
@@ -47,7 +43,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from phobos.check.races import of_kind, other_site, witness_note
+from phobos.check.races import of_kind, other_site
 from phobos.check.rule import Context, Rule
 from phobos.diagnostic import Diagnostic
 
@@ -55,7 +51,7 @@ RULE = Rule.of(__name__, "warning")
 
 
 def check(context: Context) -> Iterator[Diagnostic]:
-    for conflict, later, earlier in of_kind(context.program, "atomic"):
+    for _, later, earlier in of_kind(context.program, "atomic"):
         name = later.access.base.name
         kinds = {"atomic": "an atomic", "load": "a plain load", "store": "a plain store"}
         yield RULE.at(
@@ -64,6 +60,5 @@ def check(context: Context) -> Iterator[Diagnostic]:
             "and nothing orders them",
             label=kinds[later.kind],
             related=other_site(later, earlier, kinds[earlier.kind]),
-            notes=witness_note(conflict),
             help="put a `grid_barrier` between the two, or make both atomic",
         )
