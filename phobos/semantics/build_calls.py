@@ -60,7 +60,8 @@ def not_here(b: Build, node: tree.Call, entry: Builtin | None, *, used: bool) ->
         mark = len(b.out)
         arguments.append(value)
     if used:
-        return ir.Unsupported(b.span(node), b.calls, ERROR, name, tuple(arguments))
+        # A statement of its own: whatever becomes of its value, the runtimes find it and refuse by name.
+        return b.temporary(ir.Unsupported(b.span(node), b.calls, ERROR, name, tuple(arguments)))
     made = ir.UnsupportedCall(b.span(node), b.calls, name, tuple(arguments))
     b.nodes.setdefault(node, made)
     b.out.append(made)

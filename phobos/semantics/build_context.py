@@ -20,7 +20,7 @@ from phobos.syntax import tree
 
 E = TypeVar("E", bound=ir.Expression)
 
-MOST_CALLS = 4000
+MOST_CALLS = 1000
 """Calls of functions that one kernel may hold after inlining."""
 
 

@@ -209,6 +209,8 @@ def _sub(b: Build, node: tree.Subscript, index: tree.Index, base: Base, axis: in
     if last is None:
         last = extent_expression(b, index, base, axis)
     poly = b.poly(last) - b.poly(first)
+    if b.poly(first).constant == 0:
+        return _slice(b, index, first, last, poly, whole=False)
     length = ir.BinaryOp(b.span(index), b.calls, INDEX, "-", last, first)
     b.polys[length] = poly
     return _slice(b, index, first, length, poly, whole=False)

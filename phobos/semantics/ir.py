@@ -285,7 +285,10 @@ class TensorRef(Expression):
 
 @value
 class Unsupported(Expression):
-    """A call that is known by name but not executed here (quantised, later levels, unknown callee)."""
+    """A call that is known by name but not executed here (quantised, later levels, unknown callee).
+
+    Always the value of a `Define` of a temporary, so that it is found even where its result is used wrongly.
+    """
 
     name: str
     arguments: tuple[Expression, ...]

@@ -222,8 +222,8 @@ def _duplicates(found: list[tuple[int, tree.Item, Program]], problems: dict[int,
         if not name:
             continue
         before = first.setdefault((program.owner is None, name), at)
-        if before == at:
-            continue
+        if before == at or found[before][1].problems:
+            continue  # what did not parse need not be what it is called
         what = "kernels" if program.owner is None else "functions"
         place, other = program.kernel.name, found[before][2].kernel.name
         # The other item's offset is not this one's: give it relative to this item, as every span here is.
