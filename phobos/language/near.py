@@ -1,7 +1,8 @@
 """Which known name a misspelt one was meant to be: the one place of every "did you mean".
 
 Distance is that of Damerau: insertions, deletions, substitutions and swaps of neighbours count one each. Letters
-that differ in case only count as half, so that `n` for `N` is nearer than `n` for `M`.
+that differ in case only count as half, and a whole name that does counts as half altogether, so that `n` for `N` is
+nearer than `n` for `M`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ def distance(left: str, right: str, limit: int = 3) -> float:
     """Edits from `left` to `right`; anything above `limit` may come back as `limit + 1`."""
     if left == right:
         return 0
+    if left.lower() == right.lower():
+        return 0.5
     if abs(len(left) - len(right)) > limit:
         return limit + 1
     before: list[float] = []
