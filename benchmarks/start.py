@@ -1,0 +1,85 @@
+"""How long `phobos check FILE` takes as a whole process, and where the time goes.
+
+Usage: python benchmarks/start.py [FILE] [--rounds N] [--json]. The budget is 250 ms on two shared cores. The fastest
+of some rounds is what the program needs; the median is what the machine makes of it. Where others use the machine too,
+the processor time is the better figure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BUDGET_MS = 250
+PARTS = """
+import sys, time
+at = time.perf_counter()
+parts = {}
+def lap(name):
+    global at
+    now = time.perf_counter()
+    parts[name] = (now - at) * 1000
+    at = now
+import phobos.cli; lap("command line")
+import lark; lap("lark")
+import phobos.syntax; lap("syntax")
+import phobos.semantics.module; lap("building programs")
+import phobos.semantics.footprints, phobos.semantics.masks, phobos.semantics.obligations; lap("facts")
+import phobos.check, phobos.cli.check, phobos.cli.arguments, phobos.check.render.text; lap("checker, renderer")
+from phobos.check.engine import checks; checks(); lap("rules")
+text = open(sys.argv[1], encoding="utf-8").read()
+from phobos.syntax import parse; parse(text); lap("parse the file")
+from phobos.semantics.module import analyse; analyse("x.ph", text); lap("build its programs")
+from phobos.check import findings; findings("x.ph", text); lap("check it")
+import json; print(json.dumps(parts))
+"""
+
+
+def whole_ms(command: list[str]) -> tuple[float, float]:
+    """Wall time and processor time of a command."""
+    start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return wall * 1000, (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1000
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("file", nargs="?", default="examples/staged.ph")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    python = sys.executable
+    check = [python, "-m", "phobos", "check", arguments.file]
+    whole_ms(check)  # writes byte code and the parse table
+    timed = [whole_ms(check) for _ in range(arguments.rounds)]
+    whole, processor = [wall for wall, _ in timed], min(cpu for _, cpu in timed)
+    bare = min(whole_ms([python, "-c", "pass"])[0] for _ in range(arguments.rounds))
+    rounds = [
+        json.loads(subprocess.run([python, "-c", PARTS, arguments.file], cwd=ROOT, capture_output=True, check=True).stdout)
+        for _ in range(arguments.rounds)
+    ]
+    parts = {name: min(one[name] for one in rounds) for name in rounds[0]}
+    result = {
+        "file": arguments.file, "fastest_ms": min(whole), "median_ms": statistics.median(whole), "budget_ms": BUDGET_MS,
+        "processor_ms": processor, "python_ms": bare, "parts_ms": parts,
+    }  # fmt: skip
+    if arguments.json:
+        print(json.dumps(result, indent=2))
+        return 0
+    print(f"phobos check {arguments.file}: {min(whole):.0f} ms fastest, {statistics.median(whole):.0f} ms median "
+          f"of {arguments.rounds}, {processor:.0f} ms of processor time (budget {BUDGET_MS} ms)")  # fmt: skip
+    for name, ms in {"python itself": bare, **parts}.items():
+        print(f"  {name:<22}{ms:7.1f} ms")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
