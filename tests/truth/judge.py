@@ -62,6 +62,7 @@ def judge(sample: Sample) -> Verdict:
         module = modules.analyse("k.ph", sample.text, settings)
         unit = module.kernels[sample.kernel]
         program = unit.program
+        _static_promises(verdict, program, module, unit, constants)
         for sizes, launches in itertools.groupby(_launches(sample, program, verdict), key=lambda launch: launch[0]):
             results: dict[tuple[int, int, int], dict[str, np.ndarray]] = {}
             for _, grid in launches:
@@ -75,9 +76,23 @@ def judge(sample: Sample) -> Verdict:
                         break
             if sample.persistent and not sample.uses_atomics and verdict.varies is None:
                 verdict.varies = _difference(results, constants, sizes)
-            if len(verdict.failures) > 2:
+            if any(kind in ("deadlock", "race") for kind in verdict.failures) or len(verdict.failures) > 2:
                 return verdict
     return verdict
+
+
+def _static_promises(
+    verdict: Verdict, program: Program, module: modules.Module, unit: modules.Unit, constants: dict[str, int]
+) -> None:
+    """A promise on an extent that is a number here is broken before anything runs."""
+    for promise in program.promises:
+        constant = program.constants.get(promise.dim)
+        if constant is not None and constant.value % promise.tile:
+            place = module.absolute(unit, promise.key)
+            message = f"`{promise.dim}` = {constant.value} is no whole number of {promise.tile}"
+            at = " ".join(f"{name}={number}" for name, number in constants.items())
+            found = Failure("aligned-broken", message, at, ((place.start, place.end),), ())
+            verdict.failures.setdefault("aligned-broken", found)
 
 
 def _failure(fault: Fault, at: str, module: modules.Module, unit: modules.Unit) -> Failure:
