@@ -1,4 +1,4 @@
-"""Slices that run past an extent: masked reads are 0, masked stores skip; at every edge, in tensors, views and tiles."""
+"""Slices that run past an extent: masked reads are 0, masked stores skip; at every edge, of tensors and of tiles."""
 
 from __future__ import annotations
 

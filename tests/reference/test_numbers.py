@@ -167,7 +167,8 @@ kernel k(A: tensor<f16>[1, 4], B: tensor<f16>[1, 4], Y: tensor<f16>[1, 4], Z: te
 
 def test_f16_with_bf16_joins_to_f32_and_f32_with_f64_to_f64() -> None:
     text = """
-kernel k(A: tensor<f16>[1, 4], B: tensor<bf16>[1, 4], Y: tensor<f32>[1, 4], C: tensor<f64>[1, 4], Z: tensor<f64>[1, 4]) {
+kernel k(A: tensor<f16>[1, 4], B: tensor<bf16>[1, 4], Y: tensor<f32>[1, 4],
+         C: tensor<f64>[1, 4], Z: tensor<f64>[1, 4]) {
   Y[:, :] = A[:, :] * B[:, :]
   Z[:, :] = Y[:, :] + C[:, :]
 }

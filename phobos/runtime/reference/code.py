@@ -275,7 +275,10 @@ class _Compiler:
                 self.emit(RUN, statement, lambda group: group.env.__setitem__(variable, inner(group)))
             self.declare(variable)
             return
-        assert isinstance(type_, ir.TileT)
+        if isinstance(type_, ir.ErrorT):
+            if given is not None:
+                self.expressions.of(given)  # which says what it is that cannot be executed
+            raise NotExecutable(variable.name or "this value", statement)
         if given is None:
             shape = _static(type_)
 

@@ -107,6 +107,12 @@ class _Run:
                 name = name or "round-robin"
             else:
                 machine.detector = Phases(tracked)
+        waits = self.code.has_while and any(
+            isinstance(i.statement, ir.While) and i.statement not in self.code.local_whiles
+            for i in self.code.instructions
+        )
+        if waits and options.resident is not None and options.resident < machine.blocks:
+            name = name or "round-robin"  # a block may wait for one that has not started
         self.scheduler: Scheduler | None = None
         if name is not None:
             self.scheduler = scheduler_of(name, options.seed, machine.blocks)
@@ -429,6 +435,7 @@ class _Run:
                 instruction = instructions[group.pc]
                 if instruction.kind == END:
                     self.over(group, instruction.statement)
+                    self.looping.pop(block, None)
                     del live[block]
                     runnable.remove(block)
                     before = next_block
