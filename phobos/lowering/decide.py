@@ -96,7 +96,7 @@ def _scratches(body: ir.Block, layouts: Layouts, products: dict[ir.Statement, Pr
             case ops.Dot():
                 if size := products[statement].staged_bytes:
                     found.append(Scratch(statement, "the staged operands of a product", shared_size(size)))
-            case ir.Atomic():
+            case ir.Atomic(result=ir.Variable()):
                 found.append(Scratch(statement, "the result of an atomic", shared_size(8)))
     return found
 

@@ -88,8 +88,11 @@ class _Pass:
 
     def statement(self, statement: ir.Statement, pending: list[Touch]) -> list[Touch]:
         match statement:
-            case ir.Barrier() | ir.Atomic():
-                return []  # they wait themselves, before and after
+            case ir.Barrier():
+                return []  # it waits itself, before and after
+            case ir.Atomic():  # so does this, but all threads then read its result
+                scratch = self.stages.get(statement)
+                return [] if scratch is None else [Touch(self.shared.places[scratch], False, None, False, None)]
             case ir.Break():
                 self.breaks[-1] += pending
                 return []

@@ -19,6 +19,8 @@ using std::min;
 #define __launch_bounds__(...)
 #define __global__
 
+static const size_t STACK_BYTES = 256 * 1024;  // touched only as far as it is used
+
 struct Index { unsigned x = 0, y = 0, z = 0; };
 struct Cta {
   Index block;
@@ -27,7 +29,7 @@ struct Cta {
   std::vector<unsigned char> exchange;
   std::vector<int> warp_arrived, warp_generation;
 };
-struct Fiber { ucontext_t at; Cta* cta = nullptr; unsigned thread = 0; bool done = false; std::vector<unsigned char> stack; };
+struct Fiber { ucontext_t at; Cta* cta = nullptr; unsigned thread = 0; bool done = false; void* stack = nullptr; ~Fiber() { free(stack); } };
 
 static Index threadIdx, blockIdx, gridDim;
 static unsigned threads_of_cta;
@@ -89,9 +91,9 @@ static long long run_grid(unsigned gx, unsigned gy, unsigned gz, unsigned thread
     c.warp_arrived.resize(threads / 32); c.warp_generation.resize(threads / 32);
     for (unsigned t = 0; t < threads; ++t) {
       Fiber& f = fibers[b * threads + t];
-      f.cta = &c; f.thread = t; f.stack.resize(192 * 1024);
+      f.cta = &c; f.thread = t; f.stack = malloc(STACK_BYTES);
       getcontext(&f.at);
-      f.at.uc_stack.ss_sp = f.stack.data(); f.at.uc_stack.ss_size = f.stack.size(); f.at.uc_link = nullptr;
+      f.at.uc_stack.ss_sp = f.stack; f.at.uc_stack.ss_size = STACK_BYTES; f.at.uc_link = nullptr;
       makecontext(&f.at, enter, 0);
     }
   }

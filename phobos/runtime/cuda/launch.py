@@ -97,6 +97,11 @@ def synchronize(device: int | None = None) -> None:
         _look(key)
 
 
+def stream_number(options: LaunchOptions, bound: Bound, device: int) -> int:
+    """The stream that a launch with these options would go to."""
+    return stream_of(options.stream, bound, device)
+
+
 def resident_blocks(kernel: Kernel, program: Program, device: int) -> int:
     """How many CTAs of a kernel a device holds at once."""
     if device >= driver.device_count():

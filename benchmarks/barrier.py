@@ -1,0 +1,167 @@
+"""Microseconds per grid barrier and per stage between barriers: ours, grid.sync, the public two-counter algorithm,
+CUDA graph nodes and plain launches, all in one run. Usage: python benchmarks/barrier.py [--json FILE]"""
+
+from __future__ import annotations
+
+import cupy
+import numpy
+from gpu_common import finish, micros, table
+
+from phobos.runtime.cuda import launch
+from phobos.runtime.kernel import kernel
+
+BARRIERS = 484
+STAGES = 64
+THREADS = 256
+
+OURS = kernel("""
+@launch(256)
+@persistent
+kernel rounds(BAR: tensor<i32>[2], count: i64) {
+  for i in range(0, count) {
+    grid_barrier(BAR)
+  }
+}
+""")
+
+STAGED = kernel("""
+@launch(256)
+@persistent
+@autotune(TILE in [1024])
+@aligned(N = TILE)
+kernel staged(X: tensor<f32>[N], BAR: tensor<i32>[2], count: i64) {
+  for stage in range(0, count) {
+    for t in range(ctx.block.x * TILE, N, ctx.blocks.x * TILE) {
+      X[t :+ TILE] = X[t :+ TILE] * 0.5 + 1.0
+    }
+    grid_barrier(BAR)
+  }
+}
+""")
+
+COMMON = """
+__device__ __forceinline__ void stage(float4* x, long long n) {
+  for (long long i = blockIdx.x * 256LL + threadIdx.x; i < n; i += gridDim.x * 256LL) {
+    float4 v = x[i];
+    v.x = v.x * 0.5f + 1.0f; v.y = v.y * 0.5f + 1.0f; v.z = v.z * 0.5f + 1.0f; v.w = v.w * 0.5f + 1.0f;
+    x[i] = v;
+  }
+}
+"""
+
+# The public algorithm as its documentation describes it: arrivals counted in bar[0], the last one resets it and
+# raises the generation in bar[1]; the others spin on the generation with atomic reads.
+PUBLIC = COMMON + """
+__device__ __forceinline__ void barrier(int* bar) {
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence();
+    const int generation = atomicAdd(bar + 1, 0);
+    if (atomicAdd(bar, 1) == (int)gridDim.x - 1) {
+      atomicSub(bar, (int)gridDim.x);
+      atomicAdd(bar + 1, 1);
+    } else {
+      while (atomicAdd(bar + 1, 0) == generation) {}
+    }
+    __threadfence();
+  }
+  __syncthreads();
+}
+extern "C" __global__ void __launch_bounds__(256) rounds(int* bar, int count) {
+  for (int i = 0; i < count; ++i) barrier(bar);
+}
+extern "C" __global__ void __launch_bounds__(256) stages(float4* x, long long n, int* bar, int count) {
+  for (int i = 0; i < count; ++i) { stage(x, n); barrier(bar); }
+}
+"""
+
+GRID_SYNC = "#include <cooperative_groups.h>\n" + COMMON + """
+extern "C" __global__ void __launch_bounds__(256) rounds(int* bar, int count) {
+  for (int i = 0; i < count; ++i) cooperative_groups::this_grid().sync();
+}
+extern "C" __global__ void __launch_bounds__(256) stages(float4* x, long long n, int* bar, int count) {
+  for (int i = 0; i < count; ++i) { stage(x, n); cooperative_groups::this_grid().sync(); }
+}
+"""
+
+PLAIN = COMMON + """
+extern "C" __global__ void __launch_bounds__(256) empty(int* bar) {}
+extern "C" __global__ void __launch_bounds__(256) one(float4* x, long long n) { stage(x, n); }
+"""
+
+
+def module(text: str, cooperative: bool) -> cupy.RawModule:
+    return cupy.RawModule(code=text, backend="nvrtc", enable_cooperative_groups=cooperative)
+
+
+def main() -> None:
+    multiprocessors = cupy.cuda.Device().attributes["MultiProcessorCount"]
+    grids = [8, multiprocessors, 2 * multiprocessors, 4 * multiprocessors, 8 * multiprocessors]
+    bar = cupy.zeros(2, numpy.int32)
+    public, plain = module(PUBLIC, True), module(PLAIN, False)
+    try:
+        synced = module(GRID_SYNC, True)
+        synced.get_function("rounds")
+    except cupy.cuda.compiler.CompileException as error:
+        print("grid.sync is left out, as its header is not found:", str(error).splitlines()[0])
+        synced = None
+    figures: dict[str, dict[str, float]] = {}
+    rows: list[list[object]] = []
+
+    def each(name: str, run: dict[int, float]) -> None:
+        figures[name] = {str(grid): number for grid, number in run.items()}
+        rows.append([name, *[run.get(grid, "") for grid in grids]])
+
+    def raw(function: object, grid: int) -> float:
+        return micros(lambda: function((grid,), (THREADS,), (bar, numpy.int32(BARRIERS)))) / BARRIERS  # type: ignore[operator]
+
+    each("ours, abort and watchdog included", {
+        g: micros(lambda g=g: OURS(BARRIERS, grid=g, timeout=10.0, stream=cupy.cuda.get_current_stream())) / BARRIERS for g in grids
+    })  # fmt: skip
+    if synced is not None:
+        each("grid.sync", {g: raw(synced.get_function("rounds"), g) for g in grids})
+    each("public two-counter algorithm", {g: raw(public.get_function("rounds"), g) for g in grids})
+    bar.fill(0)
+    empty = plain.get_function("empty")
+
+    def launches(g: int) -> None:
+        for _ in range(BARRIERS):
+            empty((g,), (THREADS,), (bar,))
+
+    each("graph nodes", {g: micros(lambda g=g: launches(g), repeat=10) / BARRIERS for g in grids})
+    each("plain launches", {g: micros(lambda g=g: launches(g), repeat=5, warm=1, captured=False) / BARRIERS for g in grids})
+    tables = [table(f"Microseconds per barrier, {BARRIERS} back to back", ["", *[f"{g} CTAs" for g in grids]], rows)]
+
+    stage_figures: dict[str, dict[str, float]] = {}
+    for n in (1 << 13, 1 << 20, 1 << 24):
+        x = cupy.zeros(n, numpy.float32)
+        rows = []
+        many = [g for g in grids if g <= n // 1024 or g == multiprocessors]
+
+        def both(name: str, run: dict[int, float], n: int = n, rows: list[list[object]] = rows) -> None:
+            stage_figures[f"{name}, {n}"] = {str(grid): number for grid, number in run.items()}
+            rows.append([name, *[run.get(grid, "") for grid in grids]])
+
+        def staged(function: object, g: int, x: cupy.ndarray = x, n: int = n) -> float:
+            arguments = (x, numpy.int64(n // 4), bar, numpy.int32(STAGES))
+            return micros(lambda: function((g,), (THREADS,), arguments)) / STAGES  # type: ignore[operator]
+
+        both("ours", {g: micros(lambda g=g, x=x: STAGED(x, count=STAGES, grid=g, timeout=10.0)) / STAGES for g in many})
+        if synced is not None:
+            both("grid.sync", {g: staged(synced.get_function("stages"), g) for g in many})
+        both("public two-counter algorithm", {g: staged(public.get_function("stages"), g) for g in many})
+        one = plain.get_function("one")
+
+        def chain(g: int, x: cupy.ndarray = x, n: int = n, one: object = one) -> None:
+            for _ in range(STAGES):
+                one((g,), (THREADS,), (x, numpy.int64(n // 4)))
+
+        both("graph nodes", {g: micros(lambda g=g: chain(g), repeat=10) / STAGES for g in many})
+        both("plain launches", {g: micros(lambda g=g: chain(g), repeat=5, warm=1, captured=False) / STAGES for g in many})
+        tables.append(table(f"Microseconds per stage, {n} elements", ["", *[f"{g} CTAs" for g in grids]], rows))
+    launch.synchronize()
+    finish("Barriers", tables, {"barrier_us": figures, "stage_us": stage_figures})
+
+
+if __name__ == "__main__":
+    main()

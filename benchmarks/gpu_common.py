@@ -1,0 +1,85 @@
+"""What the GPU benchmarks share: timing by events, tables, and what the figures were measured on."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import cupy
+import numpy
+
+from phobos.codegen import nvrtc
+from phobos.runtime.cuda import driver
+
+
+def micros(work: Callable[[], Any], *, repeat: int = 30, warm: int = 5, inner: int = 1, captured: bool = True) -> float:
+    """Median microseconds of `work`, which enqueues on the current stream; `inner` calls between two events.
+
+    Captured in a graph first, so that the time of the host between event and launch is nobody's; `captured=False`
+    leaves it in, for launches one by one.
+    """
+    if captured:
+        work = graph_of(work)
+    for _ in range(warm):
+        work()
+    cupy.cuda.Device().synchronize()
+    times = []
+    for _ in range(repeat):
+        first, last = cupy.cuda.Event(), cupy.cuda.Event()
+        first.record()
+        for _ in range(inner):
+            work()
+        last.record()
+        last.synchronize()
+        times.append(1e3 * cupy.cuda.get_elapsed_time(first, last) / inner)
+    return statistics.median(times)
+
+
+def graph_of(work: Callable[[], Any]) -> Callable[[], None]:
+    """`work` captured once; what is returned replays it on the current stream."""
+    stream = cupy.cuda.Stream(non_blocking=True)
+    with stream:
+        work()
+        stream.synchronize()
+        stream.begin_capture()
+        work()
+        graph = stream.end_capture()
+    return lambda: graph.launch(cupy.cuda.get_current_stream())
+
+
+def machine() -> dict[str, str]:
+    major, minor = nvrtc.version()
+    return {
+        "device": driver.device_name(0),
+        "driver": "{}.{}".format(*driver.version()),
+        "nvrtc": f"{major}.{minor}",
+        "python": sys.version.split()[0],
+        "cupy": cupy.__version__,
+        "numpy": numpy.__version__,
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "command": "python " + " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+    }
+
+
+def table(title: str, head: list[str], rows: list[list[object]]) -> str:
+    """A Markdown table."""
+    lines = [f"### {title}", "", "| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for row in rows:
+        lines.append("| " + " | ".join(f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in row) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def finish(name: str, tables: list[str], figures: dict[str, Any]) -> None:
+    """Print the tables; `--json FILE` keeps the figures."""
+    where = machine()
+    print(f"## {name}\n")
+    print(", ".join(f"{key} {text}" for key, text in where.items()) + "\n")
+    print("\n".join(tables))
+    if "--json" in sys.argv:
+        path = Path(sys.argv[sys.argv.index("--json") + 1])
+        path.write_text(json.dumps({"machine": where, **figures}, indent=1) + "\n")

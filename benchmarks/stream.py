@@ -1,0 +1,182 @@
+"""Kernels that move memory, against a hand-written kernel, a device copy, Triton and PyTorch, all in one run.
+Usage: python benchmarks/stream.py [--json FILE]"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import cupy
+import numpy
+from gpu_common import finish, micros, table
+
+from phobos.runtime.kernel import kernel
+
+N = 1 << 28
+ROWS, COLUMNS = 16384, 4096
+
+SAXPY = kernel("""
+@autotune(BLOCK in [2048])
+kernel saxpy(X: tensor<f32>[N], Y: tensor<f32>[N], alpha: f32) {
+  let start = ctx.block.x * BLOCK
+  Y[start :+ BLOCK] = X[start :+ BLOCK] * alpha + Y[start :+ BLOCK]
+}
+""")
+
+SAXPY_PERSISTENT = kernel("""
+@persistent
+@autotune(BLOCK in [2048])
+kernel saxpy(X: tensor<f32>[N], Y: tensor<f32>[N], alpha: f32) {
+  for start in range(ctx.block.x * BLOCK, N, ctx.blocks.x * BLOCK) {
+    Y[start :+ BLOCK] = X[start :+ BLOCK] * alpha + Y[start :+ BLOCK]
+  }
+}
+""")
+
+COPY = kernel("""
+@autotune(BLOCK in [2048])
+kernel copy(X: tensor<f32>[N], Y: tensor<f32>[N]) {
+  let start = ctx.block.x * BLOCK
+  Y[start :+ BLOCK] = X[start :+ BLOCK]
+}
+""")
+
+SOFTMAX = kernel("""
+@launch(256)
+@autotune(C in [4096])
+kernel softmax(X: tensor<f32>[M, C], Y: tensor<f32>[M, C]) {
+  let row = ctx.block.x
+  var x = X[row :+ 1, 0 :+ C]
+  let e = exp(x - rowmax(x))
+  Y[row :+ 1, 0 :+ C] = e / rowsum(e)
+}
+""")
+
+LAYER_NORM = kernel("""
+@launch(256)
+@autotune(C in [4096])
+kernel layer_norm(X: tensor<f32>[M, C], W: tensor<f32>[1, C], B: tensor<f32>[1, C], Y: tensor<f32>[M, C], part: f32) {
+  let row = ctx.block.x
+  var x = X[row :+ 1, 0 :+ C]
+  let mean = rowsum(x) * part
+  let d = x - mean
+  let scale = sqrt(rowsum(d * d) * part + 0.00001)
+  Y[row :+ 1, 0 :+ C] = d / scale * W[0 :+ 1, 0 :+ C] + B[0 :+ 1, 0 :+ C]
+}
+""")
+
+RMS_NORM = kernel("""
+@launch(256)
+@autotune(C in [4096])
+kernel rms_norm(X: tensor<f32>[M, C], W: tensor<f32>[1, C], Y: tensor<f32>[M, C], part: f32) {
+  let row = ctx.block.x
+  var x = X[row :+ 1, 0 :+ C]
+  let scale = sqrt(rowsum(x * x) * part + 0.00001)
+  Y[row :+ 1, 0 :+ C] = x / scale * W[0 :+ 1, 0 :+ C]
+}
+""")
+
+BY_HAND = cupy.RawKernel("""
+extern "C" __global__ void __launch_bounds__(256) saxpy(const float4* x, float4* y, float a, long long n) {
+  const long long i = blockIdx.x * 512LL + threadIdx.x;
+  float4 u = x[i], v = x[i + 256], p = y[i], q = y[i + 256];
+  p.x = u.x * a + p.x; p.y = u.y * a + p.y; p.z = u.z * a + p.z; p.w = u.w * a + p.w;
+  q.x = v.x * a + q.x; q.y = v.y * a + q.y; q.z = v.z * a + q.z; q.w = v.w * a + q.w;
+  y[i] = p; y[i + 256] = q;
+}
+""", "saxpy")  # fmt: skip
+
+
+def triton_softmax() -> Callable[[object, object], None] | None:
+    """The fused softmax of Triton's tutorial: a program a row."""
+    try:
+        import triton
+        import triton.language as tl
+    except ImportError:
+        return None
+
+    @triton.jit
+    def fused(out, given, stride, columns, BLOCK: tl.constexpr):
+        row = tl.program_id(0)
+        at = tl.arange(0, BLOCK)
+        x = tl.load(given + row * stride + at, mask=at < columns, other=-float("inf"))
+        e = tl.exp(x - tl.max(x, axis=0))
+        tl.store(out + row * stride + at, e / tl.sum(e, axis=0), mask=at < columns)
+
+    def run(out: object, given: object) -> None:
+        fused[(ROWS,)](out, given, COLUMNS, COLUMNS, BLOCK=COLUMNS, num_warps=8)
+
+    return run
+
+
+def _vectors(add: Callable[..., float]) -> tuple[float, float]:
+    """saxpy and copies of 2^28 elements; gives the rates of a device copy and of the hand-written saxpy."""
+    x, y = cupy.random.rand(N, dtype=numpy.float32), cupy.random.rand(N, dtype=numpy.float32)
+    stream = cupy.cuda.get_current_stream
+    copy = add("device copy", 8 * N, lambda: y.data.copy_from_device_async(x.data, x.nbytes, stream()))
+    add("copy, ours / copy", 8 * N, lambda: COPY(x, y), copy)
+    check = y.copy()
+    arguments = (x, y, numpy.float32(2.5), numpy.int64(N))
+    hand = add("saxpy by hand (float4)", 12 * N, lambda: BY_HAND((N // 2048,), (256,), arguments))
+    y[...] = check
+    SAXPY(x, y, 2.5)
+    some = slice(0, 1 << 20)
+    assert bool(cupy.allclose(y[some], check[some] + 2.5 * x[some])), "saxpy is wrong"
+    add("saxpy, ours / by hand", 12 * N, lambda: SAXPY(x, y, 2.5), hand)
+    add("persistent saxpy, ours / by hand", 12 * N, lambda: SAXPY_PERSISTENT(x, y, 2.5), hand)
+    add("cupy.add / by hand", 12 * N, lambda: cupy.add(y, x, out=y), hand)
+    return copy, hand
+
+
+def main() -> None:
+    rows: list[list[object]] = []
+    figures: dict[str, float] = {}
+
+    def add(name: str, moved: int, work: Callable[[], object], base: float | None = None) -> float:
+        time = micros(work, repeat=20)
+        rate = moved / time / 1e6
+        figures[name] = rate
+        rows.append([name, time, rate, rate / base if base else ""])
+        return rate
+
+    copy, _ = _vectors(add)
+    cupy.get_default_memory_pool().free_all_blocks()
+    m = cupy.random.rand(ROWS, COLUMNS, dtype=numpy.float32)
+    out = cupy.zeros_like(m)
+    w, b = cupy.random.rand(1, COLUMNS, dtype=numpy.float32), cupy.random.rand(1, COLUMNS, dtype=numpy.float32)
+    moved = 8 * m.size
+    add("softmax, ours / copy", moved, lambda: SOFTMAX(m, out), copy)
+    want = cupy.exp(m - m.max(1, keepdims=True))
+    want /= want.sum(1, keepdims=True)
+    assert bool(cupy.allclose(out, want, rtol=1e-4, atol=1e-7)), "softmax is wrong"
+    add("layer norm, ours / copy", moved, lambda: LAYER_NORM(m, w, b, out, 1 / COLUMNS), copy)
+    centred = m - m.mean(1, keepdims=True)
+    want = centred / cupy.sqrt((centred**2).mean(1, keepdims=True) + 1e-5) * w + b
+    assert bool(cupy.allclose(out, want, rtol=1e-3, atol=1e-4)), "layer norm is wrong"
+    add("RMS norm, ours / copy", moved, lambda: RMS_NORM(m, w, out, 1 / COLUMNS), copy)
+    try:
+        import torch
+    except ImportError:
+        torch = None
+    if torch is not None:
+        tm, tw, tb = (torch.from_dlpack(a) for a in (m, w, b))
+        to = torch.empty_like(tm)
+
+        def there(work: Callable[[], object]) -> Callable[[], None]:
+            def run() -> None:
+                with torch.cuda.stream(torch.cuda.ExternalStream(cupy.cuda.get_current_stream().ptr)):
+                    work()
+
+            return run
+
+        fused = triton_softmax()
+        if fused is not None:
+            add("softmax, Triton / copy", moved, there(lambda: fused(to, tm)), copy)
+        add("softmax, PyTorch / copy", moved, there(lambda: torch.softmax(tm, 1, out=to)), copy)
+        norm = torch.nn.functional.layer_norm
+        add("layer norm, PyTorch / copy", moved, there(lambda: norm(tm, (COLUMNS,), tw[0], tb[0])), copy)
+    head = ["", "us", "TB/s", "ratio"]
+    finish("Streaming kernels", [table(f"saxpy of 2^28 f32; rows of {COLUMNS} f32", head, rows)], {"tb_per_s": figures})
+
+
+if __name__ == "__main__":
+    main()

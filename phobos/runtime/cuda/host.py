@@ -1,0 +1,63 @@
+"""Kernels on a device for arguments that lie in host memory: taken there, run, timed, brought back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from phobos.runtime.binding import Bound, bind
+from phobos.runtime.cuda import driver, launch
+from phobos.runtime.cuda.memory import DeviceArray
+from phobos.runtime.plan import Plan
+from phobos.value import value
+
+if TYPE_CHECKING:
+    from phobos.runtime.kernel import Kernel, LaunchOptions
+
+
+@value
+class Result:
+    """`arrays` are NumPy arrays by tensor name, as the last launch left them; `elapsed_ms` one number a launch."""
+
+    plan: Plan
+    arrays: dict[str, Any]
+    elapsed_ms: list[float]
+
+
+def plan(kernel: Kernel, bound: Bound, options: LaunchOptions, device: str) -> Plan:
+    """What a launch with these host arrays would decide on `device`."""
+    _, there = _moved(bound, _number(device))
+    return launch.plan(kernel, there, options)
+
+
+def run(kernel: Kernel, bound: Bound, options: LaunchOptions, device: str, repeat: int = 1) -> Result:
+    """Launch `repeat` times, each on the arrays as they were given. Raises LaunchError, KernelFault."""
+    number = _number(device)
+    copies, there = _moved(bound, number)
+    with driver.on(number):
+        first, last = driver.new_event(timing=True), driver.new_event(timing=True)
+        times: list[float] = []
+        made = launch.plan(kernel, there, options)
+        for again in range(repeat):
+            if again:
+                for name, copy in copies.items():
+                    copy.put(bound.tensors[name].array)
+            stream = launch.stream_number(options, there, number)
+            driver.record(first, stream)
+            made = launch.launch(kernel, there, options)
+            driver.record(last, stream)
+            launch.synchronize(number)
+            times.append(driver.elapsed_ms(first, last))
+    return Result(made, {name: copy.numpy() for name, copy in copies.items()}, times)
+
+
+def _number(device: str) -> int:
+    return int(device.partition(":")[2] or 0)
+
+
+def _moved(bound: Bound, device: int) -> tuple[dict[str, DeviceArray], Bound]:
+    copies = {name: DeviceArray(held.array, device) for name, held in bound.tensors.items()}
+    moved = bind(bound.module, bound.unit, bound.program, (), {**copies, **bound.params})
+    # The type of a bf16 array has no name in the interface that carries it.
+    tensors = {name: replace(held, dtype=bound.tensors[name].dtype) for name, held in moved.tensors.items()}
+    return copies, replace(moved, tensors=tensors, device=f"cuda:{device}")

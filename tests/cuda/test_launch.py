@@ -1,0 +1,114 @@
+"""Arrays, streams, shared memory and sizes on a card."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+
+from phobos.codegen import cards
+from phobos.errors import LaunchError
+from phobos.runtime.cuda import driver, launch
+from phobos.runtime.kernel import Kernels, kernel
+from tests.cuda.conftest import ORDINARY
+from tests.cuda.test_conformance import FILES
+
+TRANSPOSED = """
+@launch(128)
+@dynshared
+kernel transposed(X: tensor<{dtype}>[R, C], Y: tensor<{dtype}>[C, R]) {{
+  var t: tile<{dtype}>[{rows}, {columns}] = X[0 :+ {rows}, 0 :+ {columns}]
+  Y[0 :+ {columns}, 0 :+ {rows}] = transpose(t)
+}}
+"""
+
+
+def test_pytorch_arrays_on_their_own_stream(torch) -> None:
+    x = torch.arange(10_000, dtype=torch.float32, device="cuda")
+    y = torch.zeros_like(x)
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        big = torch.rand(4096, 4096, device="cuda") @ torch.rand(4096, 4096, device="cuda")
+        x += big.sum() * 0
+        kernel(ORDINARY)(x, y)
+    stream.synchronize()
+    launch.synchronize()
+    assert bool((y == x * 2 + 1).all())
+
+
+def test_pytorch_bf16(torch) -> None:
+    text = ORDINARY.replace("f32", "bf16")
+    x = torch.rand(10_000, device="cuda").to(torch.bfloat16)
+    y = torch.zeros_like(x)
+    kernel(text)(x, y)
+    torch.cuda.synchronize()
+    assert torch.allclose(y.float(), x.float() * 2 + 1, rtol=1e-2)
+
+
+def test_rows_apart_and_bases_between(cupy) -> None:
+    text = """
+    kernel scaled(X: tensor<f32>[M, N], Y: tensor<f32>[M, N]) {
+      let r = ctx.block.y * 16
+      let c = ctx.block.x * 64
+      Y[r :+ 16, c :+ 64] = X[r :+ 16, c :+ 64] * 3.0
+    }
+    """
+    whole = cupy.random.rand(100, 333, dtype=numpy.float32)
+    x = whole[:, 1:300]
+    y = cupy.zeros((100, 299), numpy.float32)
+    kernel(text)(x, y)
+    launch.synchronize()
+    assert bool(cupy.allclose(y, x * 3))
+
+
+def test_nothing_to_do_succeeds(cupy) -> None:
+    kernel(ORDINARY)(cupy.zeros(0, numpy.float32), cupy.zeros(0, numpy.float32))
+    launch.synchronize()
+
+
+def test_host_arrays_beside_device_arrays_are_refused(cupy) -> None:
+    with pytest.raises(LaunchError, match="different devices"):
+        kernel(ORDINARY)(cupy.zeros(8, numpy.float32), numpy.zeros(8, numpy.float32))
+
+
+def test_no_grid_and_too_many_blocks_are_refused(cupy) -> None:
+    x = cupy.zeros(1024, numpy.float32)
+    for grid in (0, -1, (1, 2, 3, 4), 2**31):
+        with pytest.raises(LaunchError):
+            kernel(ORDINARY)(x, x.copy(), grid=grid)
+
+
+@pytest.mark.parametrize("size", [48 * 1024 - 16, 48 * 1024, 48 * 1024 + 16, 200 * 1024])
+def test_shared_memory_around_48_kib(cupy, size: int) -> None:
+    rows, columns = 1, size // 4
+    text = TRANSPOSED.format(dtype="f32", rows=rows, columns=columns)
+    x = cupy.random.rand(rows, columns, dtype=numpy.float32)
+    y = cupy.zeros((columns, rows), numpy.float32)
+    made = kernel(text)
+    plan = made.plan(x, y, grid=1)
+    assert plan.shared_bytes is not None and plan.shared_bytes >= size
+    made(x, y, grid=1)
+    launch.synchronize()
+    assert bool((y == x.T).all())
+
+
+def test_the_table_of_cards_agrees_with_the_driver(cupy) -> None:
+    """Registers, shared bytes and resident CTAs read from a cubin against the driver, over all kernels."""
+    from phobos.lowering.decide import Options
+
+    arch = cards.arch_of(*driver.capability(0))
+    if arch not in cards.LIMITS:
+        pytest.skip(f"no limits for {arch}")
+    checked = 0
+    with driver.on(0):
+        for path in FILES:
+            for one in Kernels(str(path), path.read_text()):
+                module, unit = one.analysed()
+                loaded = launch._load(module, unit, Options(arch=arch), 0)
+                made = loaded.compiled
+                assert made.registers == loaded.registers, path
+                assert made.shared_bytes == loaded.shared_bytes, path
+                assert made.local_bytes == driver.function_attribute(loaded.function, driver.FUNCTION_LOCAL), path
+                assert made.occupancy(cards.LIMITS[arch]).ctas_per_sm == loaded.ctas_per_sm, path
+                checked += 1
+    assert checked > 40
+    assert driver.multiprocessors(0) == driver.attribute(0, driver.ATTRIBUTE_MULTIPROCESSORS)
