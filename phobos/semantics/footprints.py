@@ -19,7 +19,7 @@ from phobos.semantics.masks import grid_facts
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program, fact
 from phobos.semantics.sameness import value_key
-from phobos.semantics.twoblocks import Cells, Pair, axes_of, cell_of, conditions_of
+from phobos.semantics.twoblocks import MOST_NODES, Cells, Pair, axes_of, cell_of, conditions_of
 from phobos.semantics.uniformity import Level, Uniformity, uniformity_of
 from phobos.semantics.values import Context, Values, expressions_in, statements_of, values_of, walk
 from phobos.semantics.witness import Question, search
@@ -64,6 +64,7 @@ class Conflict:
     begins: ir.Barrier | None = None
 
 
+FEW_NODES = 24  # the effort of a proof that would be a bonus
 MOST_PAIRS = 1500  # of footprints of one tensor that are compared; beyond it the tensor is reported as not analysed
 
 
@@ -218,12 +219,13 @@ class _Conflicts:
             return None
         ways.sort(key=lambda way: way[1].wraps != way[2].wraps)
         unknowable = self._unknowable(a, b)
+        nodes = MOST_NODES if unknowable is None else 2 * FEW_NODES
         verdict: Conflict | None = None
         for start, reach_a, reach_b in ways:
             cells_a, cells_b = self._cells(a, reach_a), self._cells(b, reach_b)
             if self._harmless(a, b, reach_a, reach_b):
                 continue
-            if cells_a is not None and cells_b is not None and self._apart(cells_a, cells_b):
+            if cells_a is not None and cells_b is not None and self._apart(cells_a, cells_b, nodes):
                 continue
             found = self._verdict(a, b, start, reach_a, reach_b, cells_a, cells_b, unknowable)
             if verdict is None or _gravity(found) < _gravity(verdict):
@@ -238,10 +240,10 @@ class _Conflicts:
         for group in (a, b):
             loops = self.flow.loops[group.first.statement]
             cells.append(self._cells(group, Reach(tuple((loop, FREE) for loop in loops), ())))
-        return cells[0] is not None and cells[1] is not None and self._apart(cells[0], cells[1])
+        return cells[0] is not None and cells[1] is not None and self._apart(cells[0], cells[1], FEW_NODES)
 
-    def _apart(self, a: Cells, b: Cells) -> bool:
-        return Pair(self.values, a, b, self._is_shared, self.limits, self.axes).disjoint()
+    def _apart(self, a: Cells, b: Cells, nodes: int = MOST_NODES) -> bool:
+        return Pair(self.values, a, b, self._is_shared, self.limits, self.axes).disjoint(nodes=nodes)
 
     def _ways(self, a: _Group, b: _Group) -> Iterator[tuple[Start, Reach, Reach]]:
         seen: set[object] = set()
@@ -399,10 +401,10 @@ class _Conflicts:
             for one, other in ((a, b), (b, a)):
                 if one.first.kind == "atomic" and self._won(other, one.first.access.base.name):
                     return "the plain access runs only for one result of an atomic on that tensor"
-            for group in (a, b):
-                for axis in group.first.axes:
-                    if axis is not None and any(p.mentions("var") or p.mentions("expr") for p in axis):
-                        return "a subscript changes in a way that has no closed form"
+        for group in (a, b):
+            for axis in group.first.axes:
+                if axis is not None and any(p.mentions(kind) for p in axis for kind in ("var", "expr", "op", "wrap")):
+                    return "a subscript changes in a way that has no closed form"
         return None
 
     def _won(self, group: _Group, tensor: str | None = None) -> bool:

@@ -16,7 +16,7 @@ from phobos.semantics.poly import Atom, Monomial, Poly, product_of
 Terms = dict[Monomial, int]
 Sign = Callable[[Atom], bool]
 
-DEPTHS = (1, 2, 3, 5, 7)
+DEPTHS = (1, 2, 4, 6)
 BUDGET = 96
 
 
@@ -122,16 +122,16 @@ def _search(
                 return False  # nothing given can ever bring the opposite of this term in
             continue
         budget[0] -= len(options)
-        rests: list[tuple[int, int, Terms]] = []
+        rests: list[tuple[int, int, int, Terms]] = []
         for constraint, a, quotient in options:
             rest = _cancelled(goal, coefficient, constraint, a, quotient)
             worse = sum(1 for m, c in rest.items() if c < 0 or not _is_nonneg(m, signs, nonneg))
             if worse == 0:
                 return True
-            rests.append((worse, len(rests), rest))
+            rests.append((worse, len(rest), len(rests), rest))
         if depth > 1:
-            rests.sort(key=lambda option: option[:2])
-            for _, _, rest in rests:
+            rests.sort(key=lambda option: option[:3])
+            for *_, rest in rests:
                 if _search(rest, given, signs, nonneg, depth - 1, budget, seen):
                     return True
         tried += 1

@@ -23,8 +23,9 @@ Shared = Callable[[Atom], bool]
 """Whether an opaque atom has one value for all blocks."""
 
 NESTED = frozenset({"div", "min", "max"})
-MOST_NODES = 150
+MOST_NODES = 100
 DEEPEST = 6
+THOROUGH = 240  # the effort where no split is left
 QUICK = 12  # the effort of a proof that a split into cases may still make easy
 
 
@@ -211,12 +212,12 @@ class Pair:
 
     # --- proving ----------------------------------------------------------------------------------
 
-    def disjoint(self, same_block_too: bool = False) -> bool:
+    def disjoint(self, same_block_too: bool = False, nodes: int = MOST_NODES) -> bool:
         """Whether no cell is touched by both, whatever two blocks (or one, if `same_block_too`) they are."""
         mine = dict(self.a.flags)
         if any(mine.get(key, holds) != holds for key, holds in self.b.flags):
             return True
-        budget = [MOST_NODES]
+        budget = [nodes]
         return all(self._refuted(list(case.given), case.equal, 0, budget) for case in self._cases(same_block_too))
 
     def _cases(self, same_block_too: bool) -> Iterator[_Case]:
@@ -279,15 +280,24 @@ class Pair:
             )
         everything = [put(p) for p in (*extra, *self.a.guards, *self.b.guards, *self.bounds)]
         everything = [poly for poly in everything if any(c < 0 for c in poly.terms.values())]
+        self._learn_signs(gaps)
         prepared = self._prepared(everything, gaps)
-        if any(never_negative(goal, prepared, nonneg) for goal in goals):
+        if any(never_negative(goal, prepared, nonneg, THOROUGH) for goal in goals):
             return True
         return depth > 0 and self.guarded and self._impossible(extra, put)
 
+    def _learn_signs(self, gaps: Sequence[Poly]) -> None:
+        """Parameters that the bounds show never negative: whatever the case, the accesses happen only there."""
+        for atom in {atom for gap in gaps for atom in gap.atoms if atom[0] == "param"}:
+            if atom not in self.knowledge.signs:
+                given = [*self.bounds, *self.a.guards, *self.b.guards]
+                self.knowledge.signs[atom] = never_negative(Poly({(atom,): 1}), given, self.knowledge.nonneg)
+
     def _prepared(self, given: Sequence[Poly], gaps: Sequence[Poly]) -> list[Poly]:
         atoms = {atom for poly in (*given, *gaps) for atom in poly.atoms}
-        everything = [*given, *self.knowledge.facts(atoms, given, None)]
-        return [tightened(one, self.knowledge.divisor_of_atom) for one in everything]
+        everything = [*self.knowledge.facts(atoms, given, None), *given]
+        tight = (tightened(one, self.knowledge.divisor_of_atom) for one in everything)
+        return list({frozenset(one.terms.items()): one for one in tight}.values())
 
     def _never_meet(self, gap: Poly, mine: Poly, theirs: Poly) -> bool:
         """The gcd test: the gap is some number modulo `g`, and no meeting gap is."""
