@@ -95,7 +95,8 @@ class _Line:
 
     @property
     def end(self) -> int:
-        return self.trailing.end if self.trailing is not None else self.tokens[-1][1]
+        ends = [m.comment.end for m in self.comments[-1:]] + [t[1] for t in self.tokens[-1:]]
+        return self.trailing.end if self.trailing is not None else max(ends)
 
 
 def _edits(text: str, line_length: int) -> list[TextEdit]:

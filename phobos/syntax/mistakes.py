@@ -27,16 +27,16 @@ _OPERATORS = ("LSQB", "LPAR", "DOT", "LESSTHAN", "MORETHAN", "EQUAL", "SPAN", "C
 # --- whole items ------------------------------------------------------------------------------------------------
 
 
-def not_an_item(tokens: Tokens) -> SyntaxProblem:
-    start, end, text = tokens.list[0]
-    kind = tokens.kinds[0]
+def not_an_item(tokens: Tokens, index: int) -> SyntaxProblem:
+    start, end, text = tokens.list[index]
+    kind = tokens.kinds[index]
     if kind == "}":
         return SyntaxProblem(
             "PH001", "`}` closes nothing", start, end, label="no `{` is open here",
             help="remove it, or look for a `}` too many above",
         )  # fmt: skip
     if kind == UNKNOWN:
-        return _stray(tokens.list[0], "expected `kernel`, `fn` or an attribute, found")
+        return _stray(tokens.list[index], "expected `kernel`, `fn` or an attribute, found")
     near = _near(text, ("kernel", "fn"))
     return SyntaxProblem(
         "PH001", f"expected `kernel`, `fn` or an attribute, found {show(text)}", start, end,
@@ -395,6 +395,8 @@ def found(tokens: Tokens, index: int) -> str:
     """What stands at a token index, in words."""
     if index >= len(tokens.list):
         return "the end of the text"
+    if index and tokens.first_of_line(index) and tokens.kinds[index - 1] != END:
+        return "the end of the line"
     if tokens.kinds[index] == END:
         return {";": "`;`", "": "the end of the text"}.get(tokens.list[index][2], "the end of the line")
     return show(tokens.list[index][2])

@@ -76,11 +76,12 @@ class _ItemParser:
 
     def item(self) -> Item:
         node: Kernel | Function | None = None
-        if self.kinds:
-            if self.kinds[0] in "KF@" or self._misspelt_header(0):
+        self.at = len(self.kinds) - len(self.kinds.lstrip(END))  # statement ends between items mean nothing
+        if self.at < len(self.kinds):
+            if self.kinds[self.at] in "KF@" or self._misspelt_header(self.at):
                 node = self._kernel_or_function()
             else:
-                self.problems.append(mistakes.not_an_item(self.tokens))
+                self.problems.append(mistakes.not_an_item(self.tokens, self.at))
         problems = tuple(sorted(self.problems, key=lambda p: (p.start, p.end)))
         return Item(self.text, node, problems, self.tokens.comments)
 

@@ -114,6 +114,7 @@ def tokenize(text: str) -> Tokens:
     add = tokens.append
     last = ""
     position = 0
+    marked = -1  # where a name ends whose last character is a mark
     for blank, word in _SCAN.findall(text.rstrip()):
         start = position + len(blank)
         position = start + len(word)
@@ -125,8 +126,11 @@ def tokenize(text: str) -> Tokens:
                 last = END
         elif kind == COMMENT:
             comments.append(Comment(start, position, word))
-        elif kind == UNKNOWN and tokens and (glued := _glue(tokens, last, start, word)):
-            tokens[-1] = glued
+        elif kind == UNKNOWN and tokens and _belongs(tokens[-1], last, start, word):
+            tokens[-1] = (tokens[-1][0], position, tokens[-1][2] + word)
+            marked = position if last == NAME else -1
+        elif start == marked and (word[0].isalnum() or word[0] == "_"):
+            tokens[-1] = (tokens[-1][0], position, tokens[-1][2] + word)  # a name goes on behind its mark
         else:
             add_kind(kind)
             add((start, position, word))
@@ -137,11 +141,6 @@ def tokenize(text: str) -> Tokens:
     return Tokens(text, "".join(kinds), tokens, tuple(comments))
 
 
-def _glue(tokens: list[Token], last: str, start: int, word: str) -> Token | None:
-    """The token before a stray character, with it: marks that combine belong to their name, strays to each other."""
-    before = tokens[-1]
-    if before[1] != start:
-        return None
-    if last == UNKNOWN or (last == NAME and ("a" + word).isidentifier()):
-        return before[0], start + len(word), before[2] + word
-    return None
+def _belongs(before: Token, kind: str, start: int, word: str) -> bool:
+    """Whether a stray character is part of the token before it: a mark of its name, or a stray beside a stray."""
+    return before[1] == start and (kind == UNKNOWN or (kind == NAME and ("a" + word).isidentifier()))
