@@ -14,8 +14,8 @@ from phobos.semantics.build_operators import (
     to_tile,
 )
 from phobos.semantics.build_stores import fill, same_shape, scalar_stored
-from phobos.semantics.build_subscripts import access, bare, shape_of
-from phobos.semantics.build_types import read_type, undefined
+from phobos.semantics.build_subscripts import access, bare, load
+from phobos.semantics.build_types import undefined
 from phobos.semantics.names import Meaning
 from phobos.semantics.types import element, is_index, shape_text, type_text
 from phobos.syntax import tree
@@ -57,8 +57,8 @@ def _assign_name(b: Build, node: tree.Assign, target: tree.Name, op: str | None)
         made = _assign_tile(b, node, meaning, type_, op, value)
     else:
         made = _assign_scalar(b, node, target, meaning, type_, op, value, mark)
-    if made is not None:
-        b.out.append(made)
+    # What does not fit is stored as an error, so that a tile does not count as never written.
+    b.out.append(made or ir.Assign(b.span(node), b.calls, meaning, None, b.error(node.value)))
 
 
 def _assign_tile(
@@ -155,6 +155,7 @@ def _immutable(b: Build, target: tree.Name, meaning: Meaning) -> None:
             help=f"store into its elements: `{name}[..] = ...`",
         )
         return
+    b.used.add(meaning)  # one mistake: that it is never read would be another
     what, help_, fix = "an extent", None, None
     related: tuple[Related, ...] = ()
     match meaning:
@@ -201,9 +202,15 @@ def _assign_cells(b: Build, node: tree.Assign, target: tree.Subscript, op: str |
     mark = len(b.out)
     value = b.value(node.value)
     if made is None:
+        _lost_store(b, node, target)
         return
-    if len(b.out) > mark:
+    kept = len(b.out) > mark
+    current: ir.Expression | None = None
+    if kept:
+        count = len(b.out)
         made = _keep_access(b, made, mark)
+        if op is not None:  # `X[i] op= e` is `X[i] = X[i] op e`: the element is read before what `e` does
+            current = b.temporary(load(b, target, made), mark + len(b.out) - count)
     base = made.base
     if isinstance(base, ir.Variable):
         if base.kind != "var":
@@ -219,14 +226,27 @@ def _assign_cells(b: Build, node: tree.Assign, target: tree.Subscript, op: str |
         b.out.append(ir.Store(b.span(node), b.calls, made, op, value))
         return
     what = f"`{base.name}` holds"
-    stored_value = (
-        _point_store(b, node, target, made, dtype, op, value, what)
+    if current is None:
+        current = load(b, target, made)
+    fits = (
+        _point_store(b, node, current, dtype, op, value, what)
         if made.is_point
-        else _slice_store(b, node, target, made, dtype, op, value, what)
+        else _slice_store(b, node, current, dtype, op, value, what)
     )
-    if stored_value is None:
-        return
-    b.out.append(ir.Store(b.span(node), b.calls, made, *stored_value))
+    if fits is not None and kept and fits[0] is not None:
+        fits = None, convert(binary(b, node, fits[0], current, fits[1]), dtype)
+    # What does not fit is stored as an error, so that the cells do not count as never written.
+    b.out.append(ir.Store(b.span(node), b.calls, made, *(fits or (None, b.error(node.value)))))
+
+
+def _lost_store(b: Build, node: tree.Assign, target: tree.Subscript) -> None:
+    """A store whose subscripts are wrong: a tile it may have filled does not count as never written."""
+    inner = bare(target.base)
+    meaning = b.scope.find(inner.text)[1] if isinstance(inner, tree.Name) else None
+    if isinstance(meaning, ir.Variable) and meaning.kind == "var" and isinstance(meaning.type, ir.TileT):
+        b.out.append(ir.Assign(b.span(node), b.calls, meaning, None, b.error(node.value)))
+    else:
+        b.out.append(ir.Evaluate(b.span(node), b.calls, b.error(node)))
 
 
 def _keep_access(b: Build, made: ir.Access, mark: int) -> ir.Access:
@@ -248,8 +268,7 @@ def _keep_access(b: Build, made: ir.Access, mark: int) -> ir.Access:
 def _point_store(
     b: Build,
     node: tree.Assign,
-    target: tree.Subscript,
-    made: ir.Access,
+    current: ir.Expression,
     dtype: str,
     op: str | None,
     value: ir.Expression,
@@ -267,7 +286,6 @@ def _point_store(
     if op is None:
         fitted = stored(b, value, dtype, node.value, what, element_of_memory=True)
         return None if fitted is None else (None, fitted)
-    current = ir.Load(b.span(target), b.calls, read_type(dtype), made)
     whole = binary(b, node, op, current, value)
     if not isinstance(whole, ir.BinaryOp):
         return None
@@ -280,18 +298,11 @@ def _point_store(
 
 
 def _slice_store(
-    b: Build,
-    node: tree.Assign,
-    target: tree.Subscript,
-    made: ir.Access,
-    dtype: str,
-    op: str | None,
-    value: ir.Expression,
-    what: str,
+    b: Build, node: tree.Assign, current: ir.Expression, dtype: str, op: str | None, value: ir.Expression, what: str
 ) -> tuple[str | None, ir.Expression] | None:
-    type_ = ir.TileT(dtype, shape_of(b, made))
+    type_ = current.type
+    assert isinstance(type_, ir.TileT) and type_.dtype == dtype
     if op is None:
         filled = fill(b, type_, value, node.value, what)
         return None if filled is None else (None, filled)
-    current = ir.Load(b.span(target), b.calls, type_, made)
     return _combined(b, node, op, current, type_, value, what)
