@@ -90,6 +90,10 @@ extern "C" __global__ void __launch_bounds__(256) one(float4* x, long long n) { 
 """
 
 
+def here() -> object:
+    return cupy.cuda.get_current_stream()
+
+
 def module(text: str, cooperative: bool) -> cupy.RawModule:
     return cupy.RawModule(code=text, backend="nvrtc", enable_cooperative_groups=cooperative)
 
@@ -116,7 +120,7 @@ def main() -> None:
         return micros(lambda: function((grid,), (THREADS,), (bar, numpy.int32(BARRIERS)))) / BARRIERS  # type: ignore[operator]
 
     each("ours, abort and watchdog included", {
-        g: micros(lambda g=g: OURS(BARRIERS, grid=g, timeout=10.0, stream=cupy.cuda.get_current_stream())) / BARRIERS for g in grids
+        g: micros(lambda g=g: OURS(BARRIERS, grid=g, timeout=10.0, stream=here())) / BARRIERS for g in grids
     })  # fmt: skip
     if synced is not None:
         each("grid.sync", {g: raw(synced.get_function("rounds"), g) for g in grids})
@@ -129,7 +133,8 @@ def main() -> None:
             empty((g,), (THREADS,), (bar,))
 
     each("graph nodes", {g: micros(lambda g=g: launches(g), repeat=10) / BARRIERS for g in grids})
-    each("plain launches", {g: micros(lambda g=g: launches(g), repeat=5, warm=1, captured=False) / BARRIERS for g in grids})
+    single = {g: micros(lambda g=g: launches(g), repeat=5, warm=1, captured=False) / BARRIERS for g in grids}
+    each("plain launches", single)
     tables = [table(f"Microseconds per barrier, {BARRIERS} back to back", ["", *[f"{g} CTAs" for g in grids]], rows)]
 
     stage_figures: dict[str, dict[str, float]] = {}
@@ -146,7 +151,10 @@ def main() -> None:
             arguments = (x, numpy.int64(n // 4), bar, numpy.int32(STAGES))
             return micros(lambda: function((g,), (THREADS,), arguments)) / STAGES  # type: ignore[operator]
 
-        both("ours", {g: micros(lambda g=g, x=x: STAGED(x, count=STAGES, grid=g, timeout=10.0)) / STAGES for g in many})
+        def own(g: int, x: cupy.ndarray = x) -> float:
+            return micros(lambda: STAGED(x, count=STAGES, grid=g, timeout=10.0)) / STAGES
+
+        both("ours", {g: own(g) for g in many})
         if synced is not None:
             both("grid.sync", {g: staged(synced.get_function("stages"), g) for g in many})
         both("public two-counter algorithm", {g: staged(public.get_function("stages"), g) for g in many})
@@ -157,7 +165,8 @@ def main() -> None:
                 one((g,), (THREADS,), (x, numpy.int64(n // 4)))
 
         both("graph nodes", {g: micros(lambda g=g: chain(g), repeat=10) / STAGES for g in many})
-        both("plain launches", {g: micros(lambda g=g: chain(g), repeat=5, warm=1, captured=False) / STAGES for g in many})
+        single = {g: micros(lambda g=g: chain(g), repeat=5, warm=1, captured=False) / STAGES for g in many}
+        both("plain launches", single)
         tables.append(table(f"Microseconds per stage, {n} elements", ["", *[f"{g} CTAs" for g in grids]], rows))
     launch.synchronize()
     finish("Barriers", tables, {"barrier_us": figures, "stage_us": stage_figures})
