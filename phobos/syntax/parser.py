@@ -335,6 +335,10 @@ class _ItemParser:
             if opened:
                 self._too_deep(self.list[self.at])
                 self._skip_block()
+            else:
+                end = max(header.end, self.list[self.at - 1][1])
+                self.nested += 1
+                frame.arms.append((header, Block(end, end, ()), None))
             return self._end_if(frames, frame, end)
         if kinds.startswith(";{", following):
             following += 1
@@ -435,14 +439,13 @@ class _ItemParser:
             if node is not None:
                 statements.append(node)
             return
-        if shape.failure is not None:
-            if end < len(kinds) and kinds[end] not in ";{}" and not self.tokens.first_of_line(end):
+        if shape.failure is not None and end < len(kinds) and kinds[end] not in ";{}":
+            if not self.tokens.first_of_line(end):
                 end = self._simple_end(end)  # a keyword stands where something else should
                 shape = shape_of("simple", kinds[start:end])
-            assert shape.failure is not None
-            earlier = self._line_that_stands_alone(start, end, start + shape.failure.at)
-            if earlier is not None:
-                end = earlier
+        failed = shape.failure.at if shape.failure is not None else shape.targets[0] if shape.targets else None
+        if failed is not None:
+            end = self._line_that_stands_alone(start, end, start + failed) or end
         node = self._piece("simple", start, end, statements)
         if node is not None:
             statements.append(node)

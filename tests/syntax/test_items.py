@@ -1,0 +1,90 @@
+"""Files cut into items, and items kept: what an edit parses anew."""
+
+from __future__ import annotations
+
+from phobos.syntax import parse, parsed_items, pieces, tree
+from tests.syntax.trees import forget
+
+KERNEL = "@persistent\nkernel k{0}(X: tensor<f32>[N]) {{\n  let p = ctx.block.x\n  X[p * 64 :+ 64] = {0}.0\n}}\n"
+FILE = "// head\n" + "\n".join(KERNEL.format(i) for i in range(20)) + "\nfn f(x: f32) -> f32 {\n  return x\n}\n"
+
+
+def texts(text: str) -> list[str]:
+    return [item.text for _, item in parse(text).items]
+
+
+def test_items_are_kernels_functions_and_what_stands_between() -> None:
+    text = "// a\n\n@x\nkernel k() { }  // b\n// c\nfn f() { }\nlost\n"
+    assert texts(text) == ["// a", "@x\nkernel k() { }", "// b\n// c", "fn f() { }", "lost"]
+    assert [type(i.node) for _, i in parse(text).items] == [type(None), tree.Kernel, type(None), tree.Function, type(None)]
+
+
+def test_items_of_one_text_are_one_object() -> None:
+    first, second = parse("kernel k() { }\n\n// c\nkernel k() { }").items[0::2]
+    assert first[1] is second[1] and first[0] != second[0]
+    assert parse("\n\nkernel k() { }").items[0][1] is first[1]
+
+
+def test_a_line_inserted_above_everything_parses_no_item() -> None:
+    before = parse(FILE)
+    count = parsed_items()
+    for line in ("\n", "// a comment of its own\n\n"):
+        after = parse(line + FILE)
+        kernels = [i for _, i in after.items if i.node is not None]
+        assert kernels == [i for _, i in before.items if i.node is not None]
+    assert parsed_items() - count <= 1  # the comments above the first kernel are a stretch of their own
+
+
+def test_an_edit_in_one_kernel_parses_that_item_and_one_piece() -> None:
+    parse(FILE)
+    items, shapes = parsed_items(), pieces.learnt()
+    parse(FILE.replace("= 7.0", "= 7.0 * X[p, 3] - q"))
+    assert parsed_items() - items == 1
+    assert pieces.learnt() - shapes == 1
+
+
+def test_statements_of_one_shape_are_learnt_once_and_are_nodes_of_their_own() -> None:
+    forget()
+    shapes = pieces.learnt()
+    ((_, item),) = parse("kernel k() {\n  f(a)\n  g(b)\n  f(a)\n}").items
+    assert pieces.learnt() - shapes == 2  # the header and the statement
+    assert isinstance(item.node, tree.Kernel)
+    assert len(set(item.node.body.statements)) == 3
+
+
+def test_words_in_comments_begin_no_item() -> None:
+    assert texts("kernel k() {\n  // kernel of it { @\n}\n// fn\nkernel l() { }") == [
+        "kernel k() {\n  // kernel of it { @\n}",
+        "// fn",
+        "kernel l() { }",
+    ]
+
+
+def test_longer_words_begin_no_item() -> None:
+    for word in ("kernels", "_kernel", "fn1", "éfn", "5kernel"):
+        assert len(texts(f"kernel k() {{\n{word} = 1\n}}")) == 1, word
+
+
+def test_an_unclosed_kernel_ends_where_the_next_begins() -> None:
+    text = "kernel a() {\n  if x {\n\n// about b\n@persistent\nkernel b() { }"
+    assert texts(text) == ["kernel a() {\n  if x {", "// about b", "@persistent\nkernel b() { }"]
+
+
+def test_attributes_in_a_body_belong_to_the_kernel_that_follows() -> None:
+    text = "kernel a() {\n  let x = 1\n@persistent // c\n@launch(256)\nkernel b() { }"
+    assert texts(text)[-1] == "@persistent // c\n@launch(256)\nkernel b() { }"
+
+
+def test_the_cache_is_bounded() -> None:
+    import phobos.syntax
+
+    forget()
+    phobos.syntax._kept = 0
+    limit = phobos.syntax._KEPT_CHARACTERS
+    try:
+        phobos.syntax._KEPT_CHARACTERS = 1000
+        for i in range(200):
+            parse(KERNEL.format(i))
+            assert sum(map(len, phobos.syntax._items)) <= 1000
+    finally:
+        phobos.syntax._KEPT_CHARACTERS = limit
