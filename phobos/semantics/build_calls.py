@@ -8,6 +8,7 @@ from phobos.language.near import nearest
 from phobos.language.scalars import INTEGERS
 from phobos.semantics import ir, shapes
 from phobos.semantics.build_assumptions import assumptions
+from phobos.semantics.build_broken import lost_names
 from phobos.semantics.build_builtins import call as builtin_call
 from phobos.semantics.build_builtins import loosely
 from phobos.semantics.build_context import MOST_CALLS, Build, Frame
@@ -146,29 +147,30 @@ def inline(b: Build, node: tree.Call, function: tree.Function, *, used: bool) ->
             related=(Related(Span(name, function.name.start, function.name.end), f"`{name}` is defined here"),),
             help=f"write `{signature(function)}`",
         )
-        return b.error(node)
+        values = [None] * len(function.params)
     frame = Frame(function, name)
     scope = Scope()
     entry: list[ir.Statement] = []
-    outer = (b.owner, b.calls, b.scope, b.loops, b.out)
+    outer = (b.owner, b.calls, b.scope, b.loops, b.out, b.lost)
     site = b.span(node)
+    item = b.functions[name]
     right = _bind(b, node, function, values, frame, scope, entry)
-    b.owner, b.calls, b.scope, b.loops, b.out = name, (*b.calls, site), scope, 0, entry
+    b.owner, b.calls, b.scope, b.loops, b.out, b.lost = name, (*b.calls, site), scope, 0, entry, lost_names(item)
     b.frames.append(frame)
     try:
         bind_result(b, function, frame)
-        assumptions(b, b.functions[name], name)
-        if right:
-            b.run(function.body)
+        assumptions(b, item, name)
+        # Where an argument does not fit, the body still stands: a barrier in it must not be thought missing.
+        b.run(function.body)
         body = ir.Block(tuple(b.out))
     finally:
         b.frames.pop()
-        b.owner, b.calls, b.scope, b.loops, b.out = outer
-    if not right:
-        return b.error(node)
+        b.owner, b.calls, b.scope, b.loops, b.out, b.lost = outer
     made = ir.Inline(site, b.calls, name, body, frame.result)
     b.out.append(made)
     b.nodes.setdefault(node, made)
+    if not right:
+        return b.error(node)
     if frame.result is not None:
         return ir.VariableRef(site, b.calls, frame.result.type, frame.result)
     if function.result is not None:
@@ -252,22 +254,22 @@ def _bind(
     scope: Scope,
     entry: list[ir.Statement],
 ) -> bool:
-    """Bind parameters and symbols in the function's scope. Whether all of them fit."""
+    """Bind parameters and symbols in the function's scope; what does not fit is bound to nothing. Whether all fit."""
     right = True
-    for param, argument, value in zip(function.params, node.arguments, values, strict=True):
+    arguments = node.arguments if len(node.arguments) == len(values) else (node,) * len(values)
+    for param, argument, value in zip(function.params, arguments, values, strict=True):
         if not isinstance(param.type, tree.TensorType):
             continue
-        if isinstance(value, ir.Tensor):
-            right = _bind_tensor(b, argument, function, param, param.type, value, frame, scope) and right
-        else:
+        if not isinstance(value, ir.Tensor) or not _bind_tensor(
+            b, argument, function, param, param.type, value, frame, scope
+        ):
             scope.names[param.name.text] = None
             right = False
-    for param, argument, value in zip(function.params, node.arguments, values, strict=True):
+    for param, argument, value in zip(function.params, arguments, values, strict=True):
         name = param.name.text
         if isinstance(param.type, tree.TensorType):
             continue
-        assert isinstance(value, ir.Expression)
-        if isinstance(value.type, ir.ErrorT):
+        if not isinstance(value, ir.Expression) or isinstance(value.type, ir.ErrorT):
             scope.names[name] = None
             right = False
             continue
@@ -294,9 +296,36 @@ def _bind(
         symbol = scope.names.get(name)
         if symbol is not None and not isinstance(symbol, ir.Variable):
             # A scalar parameter that is called like a symbol: the extent, which it must equal.
+            _equals_extent(b, argument, function, param, bound, frame.lengths.get(name))
             continue
         scope.names[name] = made
+    for param in function.params:
+        if not right and not isinstance(param.type, tree.ScalarType):
+            for dim in param.type.dims:
+                if isinstance(dim, tree.Name):
+                    scope.names.setdefault(dim.text, None)
     return right
+
+
+def _equals_extent(
+    b: Build,
+    argument: tree.Expr,
+    function: tree.Function,
+    param: tree.Param,
+    value: ir.Expression,
+    extent: Length | None,
+) -> None:
+    given = b.length(b.poly(value))
+    if extent is None or not is_index(value.type) or shapes.may_agree(given, extent):
+        return
+    b.report(
+        "PH104",
+        f"`{param.name.text}` of `{function.name.text}` is an extent too, and {length_text(given)} is not "
+        f"{length_text(extent)}",
+        argument,
+        f"the extent is {length_text(extent)}",
+        related=(Related(Span(function.name.text, param.start, param.end), "must be passed equal to the extent"),),
+    )
 
 
 def _bind_tensor(

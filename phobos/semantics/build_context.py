@@ -270,6 +270,7 @@ def is_settled(expression: ir.Expression) -> bool:
                 | ir.BlockIndex()
                 | ir.GridExtent()
                 | ir.ThreadValue()
+                | ir.TensorRef()
             ):
                 continue
             case ir.VariableRef(variable=variable):

@@ -56,7 +56,7 @@ def base_of(b: Build, node: tree.Subscript, *, storing: bool) -> Base | None:
     match meaning:
         case ir.Tensor():
             return meaning
-        case ir.Variable(type=ir.TileT(), kind="view"):
+        case ir.Variable(type=ir.TileT(), kind="view") if not storing:
             b.report(
                 "PH106",
                 f"`{base.text}` is a view, and a view is not subscripted again",

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterable, Mapping
 
 from phobos.diagnostic import Related, Span
-from phobos.language.builtins import BUILTINS
+from phobos.language.builtins import BUILTINS, CORE
 from phobos.language.near import nearest
 from phobos.semantics.build import build
 from phobos.semantics.program import DEFAULTS, Problem, Program, Settings
@@ -259,14 +259,17 @@ def _uncalled(found: list[tuple[int, tree.Item, Program]], problems: dict[int, l
         if program.owner is None or name in reached or not name or name.startswith("_"):
             continue
         place = program.kernel.name
+        hidden = name in CORE
         problems[at].append(
             Problem(
                 "PH112",
                 "warning",
-                f"no kernel calls the function `{name}`",
+                f"`{name}(..)` always means the built-in, so this function is never called"
+                if hidden
+                else f"no kernel calls the function `{name}`",
                 Span(program.owner, place.start, place.end),
                 "never called",
-                help=f"remove it, or call it `_{name}` to keep it",
+                help="give it another name" if hidden else f"remove it, or call it `_{name}` to keep it",
                 tags=("unnecessary",),
             )
         )
