@@ -18,10 +18,10 @@ from phobos.semantics.knowledge import ROOT
 from phobos.semantics.masks import grid_facts
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program, fact
-from phobos.semantics.sameness import value_key
+from phobos.semantics.sameness import CellValues, value_key
 from phobos.semantics.twoblocks import MOST_NODES, Cells, Pair, axes_of, cell_of, conditions_of
 from phobos.semantics.uniformity import Level, Uniformity, uniformity_of
-from phobos.semantics.values import Context, Values, expressions_in, statements_of, values_of, walk
+from phobos.semantics.values import Context, Values, expressions_in, statements_of, values_of, walk, written_tensors
 from phobos.semantics.witness import Question, search
 from phobos.value import value
 
@@ -143,6 +143,8 @@ class _Conflicts:
         self.chosen = not grid.persistent and any(axis.read and not axis.uses for axis in grid.axes)
         if not grid.persistent and not any(axis.read for axis in grid.axes):
             self.axes = ()  # one block
+        self._written = written_tensors(program)
+        self._cell_values = CellValues(program, self.values, self._is_fixed, self._is_steady)
         self._atomics = [s for s in statements_of(program.body) if isinstance(s, ir.Atomic)]
 
     def found(self) -> tuple[Conflict, ...]:
@@ -189,11 +191,28 @@ class _Conflicts:
 
     def _value(self, statement: ir.Store) -> object:
         """Equal for two stores that put the same number in a cell for all blocks; else one of its own."""
-        if statement.op is None and self.uniformity.level(statement.value) <= Level.UNIFORM:
-            key = value_key(statement.value, self.values)
-            if key is not None:
-                return key
+        if statement.op is not None:
+            return ("own", id(statement))
+        by_cell = self._cell_values.key(statement)
+        if by_cell is not None:
+            return ("cell", by_cell)
+        if self.uniformity.level(statement.value) <= Level.UNIFORM:
+            return value_key(statement.value, self.values) or ("here", id(statement))
         return ("own", id(statement))
+
+    def _is_fixed(self, poly: Poly) -> bool:
+        """Whether neither blocks nor rounds change a value."""
+        return self.uniformity.level_of_poly(poly) <= Level.UNIFORM and self.values.knowledge.home(poly) == ROOT
+
+    def _is_steady(self, access: ir.Access, at: ir.Statement | None) -> bool:
+        """Whether nobody writes what an access reads: in the phase of a statement, or in the whole kernel."""
+        name = access.base.name
+        if at is None:
+            return name not in self._written
+        return not any(
+            footprint.kind != "load" and footprint.access.base.name == name and self.flow.meet(at, footprint.statement)
+            for footprint in footprints_of(self.program)
+        )
 
     def _of_tensor(self, groups: list[_Group]) -> Iterator[Conflict]:
         pairs = [
@@ -285,6 +304,8 @@ class _Conflicts:
         store = a.first.statement
         if not isinstance(a.value, tuple) or a.value[0] == "own" or not isinstance(store, ir.Store):
             return False
+        if a.value[0] == "cell":
+            return True
         if not self._same_rounds(a, store.value, reach_a, reach_b):
             return False
         if isinstance(store.value.type, ir.ScalarT):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from phobos.semantics import ir
 from phobos.semantics.conditions import key_of
-from phobos.semantics.values import Values, children_of, is_bool, is_integer
+from phobos.semantics.poly import Poly
+from phobos.semantics.program import Program
+from phobos.semantics.values import Values, children_of, is_bool, is_integer, statements_of
 
 COMMUTE = frozenset({"+", "*", "&", "|", "^", "==", "!="})
 
@@ -45,3 +49,129 @@ def value_key(expression: ir.Expression, values: Values) -> tuple[object, ...] |
             keys = [value_key(child, values) for child in children_of(expression)]
             return None if any(key is None for key in keys) else ("call", name, *keys)
     return None
+
+
+ELEMENTWISE = frozenset({"exp", "log", "sqrt", "tanh", "round", "pow", "tmax", "tmin", "where", "argsel"})
+
+
+class CellValues:
+    """What a store puts in a cell, where that hangs on the cell alone: then it does not matter who stores it.
+
+    `uniform(poly)` says that no block and no round changes a value; `steady(access, statement)` that what an
+    access reads in a statement is written by nobody in its phase, `statement` None: in the whole kernel.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        values: Values,
+        uniform: Callable[[Poly], bool],
+        steady: Callable[[ir.Access, ir.Statement | None], bool],
+    ) -> None:
+        self.values = values
+        self._uniform = uniform
+        self._steady = steady
+        self._definitions: dict[ir.Variable, ir.Expression] = {}
+        self._views: dict[ir.Variable, ir.Access] = {}
+        self._changed: set[ir.Variable] = set()
+        for statement in statements_of(program.body):
+            match statement:
+                case ir.Define(variable=variable, value=value) if value is not None:
+                    if variable in self._definitions:
+                        self._changed.add(variable)
+                    self._definitions[variable] = value
+                case ir.DefineView(variable=variable, access=access):
+                    self._views[variable] = access
+                case ir.Assign(variable=variable):
+                    self._changed.add(variable)
+                case ir.Store(access=access) if isinstance(access.base, ir.Variable):
+                    self._changed.add(access.base)
+
+    def key(self, store: ir.Store) -> tuple[object, ...] | None:
+        """Equal for two stores that put one value in any cell that both reach; None where that is not known."""
+        firsts: list[Poly] = []
+        lengths: list[Poly] = []
+        for sub in store.access.subs:
+            if isinstance(sub, ir.PointSub):
+                firsts.append(self.values.poly(sub.index))
+                lengths.append(Poly.of(1))
+            else:
+                firsts.append(self.values.poly(sub.first))
+                lengths.append(self.values.poly(sub.length))
+        return self._of(store.value, firsts, lengths, store)
+
+    def _of(
+        self, expression: ir.Expression, firsts: list[Poly], lengths: list[Poly], at: ir.Statement | None
+    ) -> tuple[object, ...] | None:
+        if is_integer(expression.type):
+            return self._index(self.values.poly(expression), firsts, lengths)
+        match expression:
+            case ir.FloatLiteral(value=number):
+                return ("float", number)
+            case ir.BoolLiteral(value=known):
+                return ("truth", known)
+            case ir.ParamRef(param=param):
+                return ("param", param.name)
+            case ir.Load(access=access):
+                return self._load(access, firsts, lengths, at)
+            case ir.VariableRef(variable=variable):
+                view = self._views.get(variable)
+                if view is not None:
+                    return self._load(view, firsts, lengths, at)
+                value = self._definitions.get(variable)
+                if value is None or variable in self._changed:
+                    return None
+                return self._of(value, firsts, lengths, None)
+            case ir.Convert(operand=operand):
+                inner = self._of(operand, firsts, lengths, at)
+                dtype = getattr(expression.type, "dtype", "")
+                return None if inner is None else ("convert", dtype, inner)
+            case ir.UnaryOp(op=op) | ir.BinaryOp(op=op):
+                return self._together(("op", op), expression, firsts, lengths, at)
+            case ir.BuiltinCall(name=name) if name in ELEMENTWISE:
+                return self._together(("call", name), expression, firsts, lengths, at)
+        return None
+
+    def _together(
+        self,
+        head: tuple[object, ...],
+        expression: ir.Expression,
+        firsts: list[Poly],
+        lengths: list[Poly],
+        at: ir.Statement | None,
+    ) -> tuple[object, ...] | None:
+        parts = [self._of(child, firsts, lengths, at) for child in children_of(expression)]
+        return None if any(part is None for part in parts) else (*head, *parts)
+
+    def _index(self, poly: Poly, firsts: list[Poly], lengths: list[Poly]) -> tuple[object, ...] | None:
+        if self._uniform(poly):
+            return ("index", poly.key)
+        for axis, (first, length) in enumerate(zip(firsts, lengths)):
+            if length.constant == 1 and self._uniform(poly - first):
+                return ("cell", axis, (poly - first).key)
+        return None
+
+    def _load(
+        self, access: ir.Access, firsts: list[Poly], lengths: list[Poly], at: ir.Statement | None
+    ) -> tuple[object, ...] | None:
+        if not isinstance(access.base, ir.Tensor) or not self._steady(access, at):
+            return None
+        parts: list[object] = ["load", access.base.name]
+        for axis, sub in enumerate(access.subs):
+            if isinstance(sub, ir.PointSub):
+                place = self._index(self.values.poly(sub.index), firsts, lengths)
+                if place is None:
+                    return None
+                parts.append(place)
+                continue
+            first = Poly({}) if sub.whole else self.values.poly(sub.first)
+            length = self.values.extent(access.base, axis) if sub.whole else self.values.poly(sub.length)
+            parallel = len(access.subs) == len(firsts) and length == lengths[axis]
+            if parallel and self._uniform(first - firsts[axis]):
+                parts.append(("along", (first - firsts[axis]).key))
+                continue
+            if length.constant == 1 and self._uniform(first):
+                parts.append(("one", first.key))
+                continue
+            return None
+        return tuple(parts)
