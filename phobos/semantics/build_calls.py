@@ -204,7 +204,7 @@ def _arguments(b: Build, node: tree.Call, function: tree.Function) -> list[Argum
             made.append(_tensor_argument(b, node, argument, param))
             continue
         mark = len(b.out)
-        value = b.value(argument)
+        value = loosely(b, argument) if param is None else b.value(argument)
         if len(b.out) > mark:
             for at, before in enumerate(made):
                 if isinstance(before, ir.Expression):
