@@ -1,0 +1,133 @@
+"""Print what a kernel compiles to: CUDA C++, PTX, machine code, the facts behind it, or its contract with a launcher.
+
+No GPU is needed. PTX, cubin and SASS need the compiler library (NVRTC); SASS also `cuobjdump` or `nvdisasm`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from phobos.cli.arguments import assignment
+from phobos.errors import InputError
+
+if TYPE_CHECKING:
+    from phobos.runtime.kernel import Kernel
+
+EXAMPLE = """
+phobos emit examples/staged.ph --format cuda
+phobos emit gemm.ph --kernel gemm --format ptx --target h200 --set BM=128 -o gemm.ptx
+phobos emit staged.ph --format contract
+"""
+
+FORMATS = ("cuda", "ptx", "cubin", "sass", "facts", "contract")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a .ph file")
+    parser.add_argument("--kernel", metavar="K", help="which kernel, where the file has several")
+    parser.add_argument("--format", choices=FORMATS, default="cuda", help="what to print (default cuda)")
+    parser.add_argument("--target", default="sm_90a", metavar="T", help="a card or an architecture (default sm_90a)")
+    parser.add_argument(
+        "--set", action="append", default=[], type=assignment, metavar="NAME=INT", help="a constant of @autotune"
+    )
+    parser.add_argument("-o", "--output", metavar="F", help="write to a file instead of stdout")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from phobos.codegen import cards
+    from phobos.runtime.kernel import load
+
+    try:
+        arch = cards.target(arguments.target).arch
+    except cards.UnknownTarget as error:
+        raise InputError(str(error)) from None
+    kernel = load(arguments.file).one(arguments.kernel)
+    data = _made(kernel, arguments.format, arch, dict(arguments.set))
+    if arguments.output:
+        _write(arguments.output, data)
+    elif arguments.format == "cubin":
+        if sys.stdout.isatty():
+            raise InputError("a cubin is binary: give -o FILE, or send it to a file")
+        sys.stdout.buffer.write(data)
+    else:
+        sys.stdout.write(data.decode())
+    return 0
+
+
+def _made(kernel: Kernel, form: str, arch: str, constants: dict[str, int]) -> bytes:
+    from phobos.diagnostic import Span
+    from phobos.errors import CheckError
+    from phobos.lowering.decide import Options, lower
+    from phobos.runtime import gate
+    from phobos.runtime.compiling import build, spelled
+
+    module, unit = kernel.analysed(constants)
+    try:
+        gate.demand(gate.own_errors(module, unit), kernel.name, on_device=False)
+    except CheckError as error:
+        raise InputError(f"{error}; `phobos check {kernel.path}` shows where") from None
+    options = Options(arch=arch)
+
+    def line_of(span: Span) -> int:
+        return module.file.text.count("\n", 0, module.absolute(unit, span).start) + 1
+
+    if form == "cuda":
+        return spelled(module, unit, options).text.encode()
+    if form == "facts":
+        from phobos.codegen.facts import facts_of
+
+        spelled(module, unit, options)  # refuses what cannot be lowered
+        return _json(facts_of(lower(unit.program, options), line_of))
+    if form == "contract":
+        from phobos.codegen import nvrtc
+        from phobos.codegen.contract import contract_of
+
+        emitted = spelled(module, unit, options)
+        resources = build(module, unit, options).resources if nvrtc.location() is not None else None
+        return _json(contract_of(unit.program, emitted, resources, arch, line_of))
+    made = build(module, unit, options)
+    if form == "ptx":
+        return made.ptx.encode()
+    return made.cubin if form == "cubin" else _disassembled(made.cubin)
+
+
+def _json(made: Any) -> bytes:
+    return (json.dumps(made, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def _disassembled(cubin: bytes) -> bytes:
+    import shutil
+    import subprocess
+    import tempfile
+    from pathlib import Path
+
+    for tool, flags in (("cuobjdump", ["--dump-sass"]), ("nvdisasm", ["-c"])):
+        path = shutil.which(tool)
+        if path is None:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "kernel.cubin"
+            file.write_bytes(cubin)
+            done = subprocess.run([path, *flags, str(file)], capture_output=True, timeout=60)
+        if done.returncode != 0:
+            raise InputError(f"{tool} failed: {done.stderr.decode(errors='replace').strip()}")
+        return done.stdout
+    raise InputError(
+        "machine code is read by `cuobjdump` or `nvdisasm`, and neither is on PATH: they come with the CUDA toolkit "
+        "(the package cuda-cuobjdump); `--format cubin -o FILE` writes what they would read"
+    )
+
+
+def _write(path: str, data: bytes) -> None:
+    from pathlib import Path
+
+    target = Path(path)
+    try:
+        temporary = target.with_name(target.name + ".part")
+        temporary.write_bytes(data)
+        temporary.replace(target)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from None

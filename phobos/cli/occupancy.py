@@ -1,0 +1,139 @@
+"""Show what a kernel needs and how many of its blocks a card holds: registers, spills, shared memory, limiter, grid.
+
+Compiled for each target with NVRTC; no GPU is needed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+from phobos.cli.arguments import assignment
+from phobos.errors import InputError, LaunchError
+
+if TYPE_CHECKING:
+    from phobos.codegen.cards import Target
+    from phobos.runtime.kernel import Kernel
+
+EXAMPLE = """
+phobos occupancy examples/staged.ph
+phobos occupancy gemm.ph --kernel gemm --target h200,a100,rtx4090 --set BM=128
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a .ph file")
+    parser.add_argument("--kernel", metavar="K", help="one kernel (default: all of the file)")
+    parser.add_argument(
+        "--target", metavar="T[,T...]", help="cards or architectures (default: the configured, else h200)"
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], type=assignment, metavar="NAME=INT", help="a constant or an extent"
+    )
+    parser.add_argument("--json", action="store_true", help="a list of objects on stdout")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from phobos.codegen import cards
+    from phobos.runtime.kernel import load
+
+    kernels = load(arguments.file)
+    chosen = [kernels.one(arguments.kernel)] if arguments.kernel else list(kernels)
+    if not chosen:
+        raise InputError(f"{arguments.file} holds no kernel")
+    names = arguments.target.split(",") if arguments.target else _configured(arguments.file)
+    try:
+        targets = [cards.target(name) for name in names]
+    except cards.UnknownTarget as error:
+        raise InputError(str(error)) from None
+    rows = [_row(kernel, target, dict(arguments.set), len(chosen)) for kernel in chosen for target in targets]
+    if arguments.json:
+        print(json.dumps(rows, indent=2))
+    else:
+        _print(rows)
+    return 0
+
+
+def _configured(path: str) -> list[str]:
+    from phobos.check.configuration import of_file
+    from phobos.codegen.cards import DEFAULT_TARGET
+
+    return list(of_file(path).target) or [DEFAULT_TARGET]
+
+
+def _row(kernel: Kernel, target: Target, given: dict[str, int], count: int) -> dict[str, Any]:
+    from phobos.lowering.decide import Options
+    from phobos.runtime.compiling import build
+
+    module, unit = kernel.analysed()
+    program = unit.program
+    constants = {name: number for name, number in given.items() if name in program.constants}
+    sizes = {name: number for name, number in given.items() if name not in program.constants}
+    known = set(program.dims) | set(program.params)
+    for name in sizes:
+        if name not in known and count == 1:
+            raise InputError(f"--set {name}: `{kernel.name}` has no constant, extent or parameter of that name")
+    module, unit = kernel.analysed(constants)
+    program = unit.program
+    row: dict[str, Any] = {
+        "kernel": kernel.name,
+        "target": target.name,
+        "constants": {name: constant.value for name, constant in program.constants.items()},
+        "threads": program.launch.threads,
+    }
+    errors = [problem.message for problem in program.problems if problem.severity == "error"]
+    if errors:
+        return {**row, "refused": errors[0]}
+    try:
+        made = build(module, unit, Options(arch=target.arch))
+    except LaunchError as error:
+        return {**row, "refused": str(error)}
+    held = made.occupancy(target.limits)
+    resident = None if target.multiprocessors is None else held.ctas_per_sm * target.multiprocessors
+    return {
+        **row,
+        "registers": made.registers,
+        "spilled_bytes": made.local_bytes,
+        "shared_bytes": made.shared_bytes,
+        "ctas_per_sm": held.ctas_per_sm,
+        "limiter": held.limiter,
+        "resident": resident,
+        "grid": _grid(program, sizes, resident),
+    }
+
+
+def _grid(program: Any, sizes: dict[str, int], resident: int | None) -> str:
+    from phobos.semantics.grid import GridDisagrees, GridUnknown, blocks_at, cap_at, useful_work_at
+
+    constants = {name: constant.value for name, constant in program.constants.items()}
+    numbers = {**constants, **sizes}
+    if not program.is_persistent:
+        try:
+            return " x ".join(str(n) for n in blocks_at(program, numbers))
+        except (GridUnknown, GridDisagrees, KeyError):
+            return "by the launch"
+    if resident is None:
+        return "resident"
+    useful, cap = useful_work_at(program, numbers), cap_at(program, numbers)
+    return str(min(n for n in (resident, useful, cap[0] if cap else None) if n is not None))
+
+
+def _print(rows: list[dict[str, Any]]) -> None:
+    head = ["kernel", "target", "threads", "registers", "spills", "shared", "CTAs/SM", "limited by", "resident", "grid"]
+    lines = [head]
+    for row in rows:
+        if "refused" in row:
+            lines.append([row["kernel"], row["target"], str(row["threads"]), row["refused"]])
+            continue
+        lines.append([
+            row["kernel"], row["target"], str(row["threads"]), str(row["registers"]), str(row["spilled_bytes"]),
+            str(row["shared_bytes"]), str(row["ctas_per_sm"]), row["limiter"], str(row["resident"] or "-"), row["grid"],
+        ])  # fmt: skip
+    widths = [max(len(line[i]) for line in lines if len(line) == len(head)) for i in range(len(head))]
+    for line in lines:
+        if len(line) == len(head):
+            print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+        else:
+            start = "  ".join(cell.ljust(width) for cell, width in zip(line[:3], widths, strict=False))
+            print(f"{start}  {line[3]}")

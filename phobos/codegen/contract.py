@@ -1,0 +1,92 @@
+"""The contract of a compiled kernel with whoever launches it, as plain data: for a launcher of one's own.
+
+It holds all that this project's launcher goes by: the symbol and its arguments in order, threads, shared memory,
+whether the launch is cooperative, where the grid comes from, the alignment of bases, and every obligation that is
+not proved. `contract.schema.json` beside this file describes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from phobos.codegen.kernel import Emitted
+from phobos.codegen.resources import Resources
+from phobos.diagnostic import Span
+from phobos.semantics import ir
+from phobos.semantics.grid import describe, grid_of
+from phobos.semantics.obligations import obligations_of
+from phobos.semantics.program import Program
+
+VERSION = 1
+
+
+def contract_of(
+    program: Program, emitted: Emitted, resources: Resources | None, arch: str, line_of: Callable[[Span], int]
+) -> dict[str, Any]:
+    """The contract of one kernel at its constants, for one architecture."""
+    grid = grid_of(program)
+    return {
+        "version": VERSION,
+        "kernel": program.name,
+        "symbol": emitted.symbol,
+        "arch": arch,
+        "constants": {name: constant.value for name, constant in program.constants.items()},
+        "threads": emitted.threads,
+        "dynamic_shared_bytes": emitted.dynamic_shared_bytes,
+        "static_shared_bytes": emitted.static_shared_bytes,
+        "registers": None if resources is None else resources.registers,
+        "local_bytes": None if resources is None else resources.local_bytes,
+        "cooperative": emitted.cooperative,
+        "arguments": [
+            _argument(program, argument.kind, argument.name, argument.ctype) for argument in emitted.arguments
+        ],
+        "grid": {
+            "persistent": grid.persistent,
+            "axes": [
+                {
+                    "read": axis.read,
+                    "blocks": [describe(use) for use in axis.uses],
+                    "reason": axis.reason,
+                }
+                for axis in grid.axes
+            ],
+            "constants": [constant.constant.name for constant in grid.constants],
+        },
+        "alignment_bytes": dict(sorted(emitted.wide.items())),
+        "obligations": [
+            {
+                "kind": one.kind,
+                "state": one.state,
+                "reason": one.reason,
+                "line": line_of(one.span),
+            }
+            for one in obligations_of(program)
+        ],
+    }
+
+
+def _argument(program: Program, kind: str, name: str, ctype: str) -> dict[str, Any]:
+    made: dict[str, Any] = {"kind": kind, "name": name, "ctype": ctype}
+    if kind == "tensor":
+        tensor = program.tensors[name]
+        made["dtype"] = tensor.dtype
+        made["extents"] = [
+            extent if isinstance(extent, int) else extent.value if isinstance(extent, ir.Constant) else extent.name
+            for extent in tensor.extents
+        ]
+    elif kind == "scalar":
+        made["dtype"] = program.params[name].dtype
+    else:
+        made["meaning"] = _MEANINGS[kind]
+    return made
+
+
+_MEANINGS = {
+    "dim": "the extent of that name",
+    "pitch": "elements from one row of the tensor to the next",
+    "word": "address of the first barrier tensor, or of a zeroed 32-bit word in device memory; bit 0 asks to leave",
+    "report": "address of zeroed memory that the device can write: 48 bytes and 4 more for each block, the number "
+    "of those blocks in the 32-bit word at byte 40",
+    "timeout": "nanoseconds after which a wait ends the grid; 0 for none",
+}
