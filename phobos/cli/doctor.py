@@ -1,0 +1,169 @@
+"""Say what works on this machine, and the one command that mends what does not: GPU, driver, compiler, editor, caches.
+
+Nothing is changed, except by `--clear-cache`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from importlib import metadata
+from importlib.util import find_spec
+from typing import Any
+
+EXAMPLE = """
+phobos doctor
+phobos doctor --json        for a bug report
+phobos doctor --clear-cache
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    parser.add_argument("--clear-cache", action="store_true", help="remove the compiled kernels that are kept")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    cleared = None
+    if arguments.clear_cache:
+        from phobos.codegen import cache
+
+        cleared = cache.clear()
+    findings = [_installation(), _reference(), _compiler(), *_devices(), _cupy(), _server(), _cache()]
+    if cleared is not None:
+        findings[-1]["said"] += f" ({cleared} files removed just now)"
+    if arguments.json:
+        from phobos import __version__
+
+        about = {"phobos": __version__, "python": sys.version.split()[0], "platform": sys.platform}
+        print(json.dumps({**about, "checks": findings}, indent=2))
+        return 0
+    width = max(len(found["part"]) for found in findings)
+    for found in findings:
+        print(f"{_MARKS[found['state']]:<8}{found['part']:<{width}}  {found['said']}")
+        if found["mend"]:
+            print(f"{'':<8}{'':<{width}}  to mend it: {found['mend']}")
+    return 0
+
+
+_MARKS = {"works": "ok", "absent": "-", "broken": "PROBLEM"}
+
+
+def _found(part: str, state: str, said: str, mend: str = "", **more: Any) -> dict[str, Any]:
+    return {"part": part, "state": state, "said": said, "mend": mend, **more}
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _installation() -> dict[str, Any]:
+    """Another package that installs `phobos`, too, hides this one or is hidden by it."""
+    from phobos import __file__, __version__
+
+    owners = sorted(set(metadata.packages_distributions().get("phobos", [])))
+    others = [name for name in owners if name.lower().replace("_", "-") != "phobos-tools"]
+    if others:
+        return _found(
+            "phobos", "broken", f"{', '.join(others)} installs a package `phobos` as well as phobos-tools",
+            f"pip uninstall {' '.join(others)} && pip install --force-reinstall phobos-tools",
+        )  # fmt: skip
+    return _found("phobos", "works", f"{__version__} at {__file__}")
+
+
+def _reference() -> dict[str, Any]:
+    missing = [name for name in ("numpy", "ml_dtypes") if find_spec(name) is None]
+    if missing:
+        return _found("reference", "broken", f"{', '.join(missing)} not installed", "pip install phobos-tools")
+    return _found("reference", "works", f"kernels run without a GPU, on NumPy {_version('numpy')}")
+
+
+def _compiler() -> dict[str, Any]:
+    from phobos.codegen import nvrtc
+
+    try:
+        major, minor = nvrtc.version()
+    except nvrtc.CompilerMissing as error:
+        return _found("compiler", "absent", str(error).split(";")[0], f"pip install 'phobos-tools[{_extra('nvrtc')}]'")
+    known = nvrtc.architectures()
+    return _found(
+        "compiler", "works", f"NVRTC {major}.{minor} at {nvrtc.location()}, for sm_{known[0]} to sm_{known[-1]}",
+        version=[major, minor],
+    )  # fmt: skip
+
+
+def _devices() -> list[dict[str, Any]]:
+    from phobos.codegen import cards, nvrtc
+    from phobos.runtime.cuda import driver
+
+    if driver.library() is None:
+        return [_found("GPU", "absent", "no CUDA driver answers: kernels run in the reference runtime")]
+    count = driver.device_count()
+    said = "CUDA {}.{}".format(*driver.version())
+    if not count:
+        return [_found("GPU", "absent", f"the driver ({said}) sees no GPU")]
+    found = []
+    for device in range(count):
+        major, minor = driver.capability(device)
+        arch = cards.arch_of(major, minor)
+        sms = driver.attribute(device, driver.ATTRIBUTE_MULTIPROCESSORS)
+        text = f"cuda:{device} {driver.device_name(device)}, {arch}, {sms} multiprocessors, driver for {said}"
+        state, mend = "works", ""
+        if (major, minor) < (7, 5):
+            state, text = "broken", f"{text}: kernels need sm_75 or newer"
+        elif not driver.attribute(device, driver.ATTRIBUTE_COOPERATIVE):
+            state, text = "broken", f"{text}: it has no cooperative launches, which barriers need"
+        else:
+            try:
+                if major * 10 + minor not in nvrtc.architectures():
+                    state, text = "broken", f"{text}: the compiler does not know it"
+                    mend = f"pip install --upgrade 'phobos-tools[{_extra('nvrtc')}]'"
+            except nvrtc.CompilerMissing:
+                pass
+        found.append(_found("GPU", state, text, mend, name=driver.device_name(device), arch=arch))
+    return found
+
+
+def _extra(kind: str) -> str:
+    """The extra whose CUDA the driver can run."""
+    from phobos.runtime.cuda import driver
+
+    old = driver.library() is not None and driver.version()[0] < 13
+    return "gpu12" if old else kind
+
+
+def _cupy() -> dict[str, Any]:
+    wheels = [name for name in ("cupy-cuda13x", "cupy-cuda12x", "cupy-cuda11x", "cupy") if _version(name)]
+    if not wheels:
+        return _found(
+            "CuPy", "absent", "not installed: not needed for PyTorch arrays, nor for `phobos run`",
+            f"pip install 'phobos-tools[{_extra('gpu')}]'",
+        )  # fmt: skip
+    if len(wheels) > 1:
+        fitting = "cupy-cuda12x" if _extra("gpu") == "gpu12" else "cupy-cuda13x"
+        return _found(
+            "CuPy", "broken", f"{' and '.join(wheels)} are installed together and overwrite each other",
+            f"pip uninstall -y {' '.join(wheels)} && pip install {fitting}",
+        )  # fmt: skip
+    return _found("CuPy", "works", f"{wheels[0]} {_version(wheels[0])}")
+
+
+def _server() -> dict[str, Any]:
+    missing = [name for name in ("pygls", "lsprotocol") if find_spec(name) is None]
+    if missing:
+        return _found("editor", "broken", f"{', '.join(missing)} not installed", "pip install phobos-tools")
+    return _found("editor", "works", f"`phobos lsp` can serve editors (pygls {_version('pygls')})")
+
+
+def _cache() -> dict[str, Any]:
+    from phobos.codegen import cache
+
+    kept = cache.kept()
+    return _found(
+        "cache", "works", f"{kept.files} compiled kernels, {kept.bytes / 1e6:.1f} MB, in {kept.folder}",
+        files=kept.files, bytes=kept.bytes, folder=kept.folder,
+    )  # fmt: skip
