@@ -55,7 +55,8 @@ def test_lexer_knows_every_character_of_real_kernels(path: Path) -> None:
 
 def test_lexer_tells_kinds_apart() -> None:
     lexer = get_lexer_by_name("phobos")
-    kinds = {value: kind for kind, value in lexer.get_tokens("kernel k(X: tensor<f32>[N]) { X[i :+ 4] = exp(x) + 1.5e3 + 0x1f }")}
+    text = "kernel k(X: tensor<f32>[N]) { X[i :+ 4] = exp(x) + 1.5e3 + 0x1f }"
+    kinds = {value: kind for kind, value in lexer.get_tokens(text)}
     assert kinds["k"] is Name.Function
     assert kinds["exp"] is Name.Builtin and kinds["x"] is Name
     assert kinds[":+"] is Operator
@@ -66,7 +67,7 @@ def test_lexer_tells_kinds_apart() -> None:
 def test_a_built_in_name_is_one_only_where_it_is_called(name: str) -> None:
     lexer = get_lexer_by_name("phobos")
     assert name in BUILTINS
-    called = dict((value, kind) for kind, value in lexer.get_tokens(f"{name}(a)"))
-    named = dict((value, kind) for kind, value in lexer.get_tokens(f"{name} + a"))
+    called = {value: kind for kind, value in lexer.get_tokens(f"{name}(a)")}
+    named = {value: kind for kind, value in lexer.get_tokens(f"{name} + a")}
     assert called[name] is Name.Builtin
     assert named[name] is Name

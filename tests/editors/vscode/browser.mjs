@@ -1,0 +1,149 @@
+// A page with VS Code in it, and what a user does there. Selectors are those of VS Code 1.139.
+import { createRequire } from "node:module";
+import { appendFileSync } from "node:fs";
+
+const require = createRequire(process.env.PHOBOS_EXTENSION + "/package.json");
+const { chromium } = require("playwright-core");
+
+export const PORT = process.env.PHOBOS_PORT;
+export const FOLDER = process.env.PHOBOS_FOLDER;
+const REPORT = process.env.PHOBOS_REPORT;
+const SHOTS = process.env.PHOBOS_SHOTS;
+
+export const uri = (file) => `vscode-remote://127.0.0.1:${PORT}${file}`;
+
+export async function open(payload, path = "/", prepare = async () => undefined) {
+  const browser = await chromium.launch({
+    executablePath: process.env.PHOBOS_BROWSER,
+    args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+      "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"],
+  });
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+  const page = await context.newPage();
+  page.setDefaultTimeout(60_000);
+  await prepare(page);
+  await page.goto(`http://127.0.0.1:${PORT}${path}?folder=${FOLDER}&payload=${encodeURIComponent(JSON.stringify(payload))}`);
+  return { browser, page };
+}
+
+/** Runs the steps in order. One that fails is noted, with a picture, and the next one still runs. */
+export async function tour(page, steps) {
+  for (const [name, step] of Object.entries(steps)) {
+    const start = Date.now();
+    let entry;
+    try {
+      entry = { name, seen: (await step()) ?? null };
+    } catch (error) {
+      entry = { name, problem: String(error.stack ?? error) };
+      await page.screenshot({ path: `${SHOTS}/failed-${name.replaceAll(" ", "-")}.png` }).catch(() => undefined);
+      await page.keyboard.press("Escape");
+    }
+    entry.seconds = (Date.now() - start) / 1000;
+    appendFileSync(REPORT, JSON.stringify(entry) + "\n");
+  }
+}
+
+export class Editor {
+  constructor(page) {
+    this.page = page;
+  }
+
+  /** The text shown in the editor in front; blanks as blanks, lines in order. */
+  async text(group = 0) {
+    return this.page.evaluate((at) => {
+      const editors = [...document.querySelectorAll(".editor-group-container .editor-instance .monaco-editor")];
+      const lines = [...(editors[at] ?? document).querySelectorAll(".view-line")];
+      lines.sort((a, b) => parseInt(a.style.top) - parseInt(b.style.top));
+      return lines.map((line) => line.textContent.replaceAll("\u00a0", " ")).join("\n");
+    }, group);
+  }
+
+  async waitForText(wanted, group = 0) {
+    await this.until(async () => (await this.text(group)).includes(wanted), `the text ${wanted}`);
+  }
+
+  async until(condition, what, seconds = 30) {
+    const end = Date.now() + seconds * 1000;
+    while (Date.now() < end) {
+      if (await condition()) return;
+      await this.page.waitForTimeout(100);
+    }
+    throw new Error(`waited in vain for ${what}`);
+  }
+
+  async openFile(name) {
+    await this.page.keyboard.press("Control+KeyP");
+    await this.page.waitForSelector(".quick-input-widget input:focus");
+    await this.page.keyboard.type(name);
+    await this.page.waitForSelector(".quick-input-widget .monaco-list-row.focused");
+    await this.until(
+      async () => (await this.page.locator(".quick-input-widget .monaco-list-row.focused").first().innerText()).includes(name),
+      `${name} in the list of files`,
+    );
+    await this.page.keyboard.press("Enter");
+    await this.page.waitForSelector(`.tab.active[aria-label*="${name}"]`);
+  }
+
+  async command(title) {
+    await this.page.keyboard.press("F1");
+    await this.page.waitForSelector(".quick-input-widget input:focus");
+    await this.page.keyboard.type(title);
+    await this.until(
+      async () => (await this.page.locator(".quick-input-widget .monaco-list-row.focused").first().innerText().catch(() => "")).includes(title),
+      `the command ${title}`,
+    );
+    await this.page.keyboard.press("Enter");
+  }
+
+  async goto(line, column = 1) {
+    await this.page.keyboard.press("Control+KeyG");
+    await this.page.waitForSelector(".quick-input-widget input:focus");
+    await this.page.keyboard.type(`${line}:${column}`);
+    await this.page.keyboard.press("Enter");
+    await this.until(
+      async () => (await this.page.locator("#status\\.editor\\.selection").innerText()).includes(`Ln ${line}, Col ${column}`),
+      `the cursor in line ${line}`,
+    );
+  }
+
+  async errors() {
+    return this.page.locator(".monaco-editor .squiggly-error").count();
+  }
+
+  async waitForErrors(some) {
+    await this.until(async () => ((await this.errors()) > 0) === some, some ? "a squiggle" : "no squiggle");
+  }
+
+  async hover(word) {
+    await this.page.locator(".view-line span span", { hasText: word }).first().hover();
+    await this.page.waitForFunction(() => [...document.querySelectorAll(".monaco-hover")].some((e) => e.innerText.trim().length > 20));
+    await this.page.waitForTimeout(400); // it fades in
+    return this.page.evaluate(() => [...document.querySelectorAll(".monaco-hover")].map((e) => e.innerText).join("\n"));
+  }
+
+  async status() {
+    return (await this.page.locator("#phobos-tools\\.phobos-tools\\.phobos").innerText().catch(() => "")).trim();
+  }
+
+  async toasts() {
+    return this.page.locator(".notification-toast").allInnerTexts();
+  }
+
+  async waitForToast(wanted) {
+    await this.until(async () => (await this.toasts()).some((each) => each.includes(wanted)), `a message with ${wanted}`);
+    return (await this.toasts()).join("\n");
+  }
+
+  async terminal() {
+    return (await this.page.locator(".xterm-rows").allInnerTexts()).join("\n").replaceAll("\u00a0", " ");
+  }
+
+  async waitForTerminal(wanted, seconds = 60) {
+    await this.until(async () => (await this.terminal()).includes(wanted), `${wanted} in the terminal`, seconds);
+    return this.terminal();
+  }
+
+  async shot(name) {
+    await this.page.screenshot({ path: `${SHOTS}/${name}.png` });
+  }
+}

@@ -1,0 +1,227 @@
+// The packaged extension in an empty profile: what a user meets while writing a kernel.
+import { readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { Editor, FOLDER, open, tour, uri } from "./browser.mjs";
+
+const { browser, page } = await open([["openFile", uri(`${FOLDER}/sweep.ph`)]]);
+const editor = new Editor(page);
+const PYTHON = process.env.PHOBOS_PLAIN_PYTHON;
+
+/** The process ids of language servers that run on the plain Python of this test. */
+function servers() {
+  return readdirSync("/proc").filter((name) => /^\d+$/.test(name)).filter((pid) => {
+    try {
+      const line = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+      return line[0] === PYTHON && line.includes("lsp") && line.includes("--stdio");
+    } catch {
+      return false;
+    }
+  });
+}
+
+const inlayHints = () => page.locator(".view-line span[class*='dyn-rule']").count();
+
+await tour(page, {
+  "squiggle": async () => {
+    await page.waitForSelector(".monaco-editor .squiggly-error", { timeout: 90_000 });
+    await editor.until(async () => (await editor.status()).includes("Phobos"), "the status item");
+    return { mode: await page.locator("#status\\.editor\\.mode").innerText(), status: await editor.status() };
+  },
+  "hover": async () => {
+    const text = await editor.hover("grid_barrier");
+    await editor.shot("hover");
+    await page.mouse.move(5, 500);
+    return text;
+  },
+  "problems": async () => {
+    await page.keyboard.press("Control+Shift+KeyM");
+    await page.waitForSelector(".markers-panel .monaco-list-row");
+    const main = page.locator(".markers-panel .monaco-list-row", { hasText: "PH205" }).first();
+    await main.waitFor();
+    const rows = await page.locator(".markers-panel .monaco-list-row").allInnerTexts();
+    await main.click();
+    await page.keyboard.press("ArrowRight"); // the related places
+    await page.waitForTimeout(300);
+    const open = await page.locator(".markers-panel .monaco-list-row").allInnerTexts();
+    await editor.shot("problems");
+    await page.keyboard.press("Control+KeyJ");
+    return { rows, open };
+  },
+  "related place": async () => {
+    await editor.openFile("sweep.ph");
+    await editor.goto(6, 5);
+    await page.keyboard.press("F8");
+    await page.waitForSelector(".marker-widget");
+    await page.waitForTimeout(300);
+    const text = await page.locator(".marker-widget").innerText();
+    await editor.shot("related");
+    await page.keyboard.press("Escape");
+    return text;
+  },
+  "inlay hints": async () => {
+    await editor.openFile("plain.ph");
+    await editor.until(async () => (await inlayHints()) > 0, "inlay hints");
+    await editor.until(async () => /tile<f32>/.test(await editor.text()), "a tile's type in the text");
+    const text = await editor.text();
+    await editor.shot("inlay-hints");
+    return text;
+  },
+  "lens": async () => {
+    await page.waitForSelector(".codelens-decoration a");
+    await page.waitForTimeout(2500); // what the compiler says replaces the estimate
+    const titles = await page.locator(".codelens-decoration").allInnerTexts();
+    await editor.shot("lens");
+    return titles;
+  },
+  "cuda": async () => {
+    await page.locator(".codelens-decoration a", { hasText: "CUDA" }).first().click();
+    await editor.until(async () => (await page.locator(".tab[aria-label*='.cu']").count()) > 0, "the generated file");
+    await editor.until(async () => /__global__|extern "C"/.test(await editor.text(1)), "CUDA in it");
+    await editor.shot("cuda");
+    const text = await editor.text(1);
+    const tab = await page.locator(".tab[aria-label*='.cu']").first().getAttribute("aria-label");
+    await page.locator(".tab[aria-label*='.cu']").first().click();
+    await page.keyboard.press("Control+KeyW").catch(() => undefined);
+    return { text, tab };
+  },
+  "completion": async () => {
+    await editor.openFile("plain.ph");
+    await editor.goto(4, 1);
+    await page.keyboard.press("End");
+    await page.keyboard.press("Enter");
+    await page.keyboard.type("let r = rows");
+    await page.keyboard.press("Control+Space");
+    await page.waitForSelector(".suggest-widget.visible .monaco-list-row");
+    await editor.until(
+      async () => (await page.locator(".suggest-widget.visible .monaco-list-row").first().getAttribute("aria-label")).includes("rowsum"),
+      "rowsum among the completions",
+    );
+    const labels = await page.locator(".suggest-widget.visible .monaco-list-row").evaluateAll((rows) => rows.map((row) => row.getAttribute("aria-label")));
+    await editor.shot("completion");
+    await page.keyboard.press("Enter");
+    await page.waitForTimeout(300);
+    const text = await editor.text();
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Escape");
+    return { labels, text };
+  },
+  "undo all": async () => {
+    await editor.command("File: Revert File");
+    await editor.until(async () => !(await editor.text()).includes("let r"), "the file as it was");
+  },
+  "rename": async () => {
+    await editor.openFile("steps.ph");
+    await editor.goto(1, 30);
+    await page.keyboard.press("F2");
+    await page.waitForSelector(".rename-box input:focus");
+    await page.keyboard.press("Control+KeyA");
+    await page.keyboard.type("LENGTH");
+    await page.keyboard.press("Enter");
+    await editor.waitForText("tensor<f32>[LENGTH]");
+    const text = await editor.text();
+    await editor.shot("rename");
+    return text;
+  },
+  "fix": async () => {
+    await editor.waitForErrors(true);
+    await editor.goto(5, 4);
+    await page.keyboard.press("Control+Period");
+    await page.waitForSelector(".action-widget .monaco-list-row");
+    await page.waitForTimeout(300);
+    const titles = await page.locator(".action-widget .monaco-list-row").allInnerTexts();
+    await editor.shot("fix");
+    await page.locator(".action-widget .monaco-list-row", { hasText: "@persistent" }).first().click();
+    await editor.waitForText("@persistent");
+    await editor.waitForErrors(false);
+    return { titles, text: await editor.text() };
+  },
+  "format": async () => {
+    await editor.goto(1, 1);
+    await page.keyboard.press("End");
+    await page.keyboard.type("   ");
+    await page.keyboard.press("Control+Shift+KeyI");
+    await editor.until(async () => !(await editor.text()).includes("@persistent   "), "the blanks gone");
+    await page.keyboard.press("Control+KeyS");
+    await page.waitForFunction(() => document.querySelectorAll(".tab.active.dirty").length === 0);
+    return readFileSync(`${FOLDER}/steps.ph`, "utf8");
+  },
+  "setting": async () => {
+    await editor.openFile("plain.ph");
+    await editor.until(async () => /: tile<f32>/.test(await editor.text()), "hints before");
+    await editor.command("Phobos: Choose the cards");
+    await page.waitForSelector(".quick-input-widget .monaco-list-row");
+    await page.locator(".quick-input-widget .monaco-list-row", { hasText: /^a100$/ }).first().click();
+    await page.keyboard.press("Enter");
+    await editor.until(async () => (await editor.status()).includes("a100"), "the card in the status item");
+    const lenses = async () => (await page.locator(".codelens-decoration").allInnerTexts()).join().toLowerCase();
+    await editor.until(async () => (await lenses()).includes("a100"), "the card in the lens");
+    const seen = { status: await editor.status(), lens: await lenses() };
+    await editor.command("Preferences: Open Settings (UI)");
+    await page.waitForSelector(".settings-editor .suggest-input-container");
+    await page.keyboard.type("phobos.inlayHints.types");
+    const box = page.locator(".setting-item-bool", { hasText: "Inlay Hints: Types" }).locator(".setting-value-checkbox").first();
+    await box.waitFor();
+    await editor.shot("settings");
+    await box.click();
+    await editor.openFile("plain.ph");
+    await editor.until(async () => !/let x: tile/.test(await editor.text()), "hints gone");
+    return { ...seen, text: await editor.text() };
+  },
+  "run": async () => {
+    await editor.openFile("plain.ph");
+    await page.locator(".codelens-decoration a", { hasText: /run/i }).first().click();
+    const text = await editor.waitForTerminal("sha256", 90).catch(() => editor.terminal());
+    await editor.shot("run");
+    return text;
+  },
+  "show it happen": async () => {
+    await editor.openFile("sweep.ph");
+    await editor.goto(6, 6);
+    await page.keyboard.press("Control+Period");
+    await page.waitForSelector(".action-widget .monaco-list-row");
+    await page.locator(".action-widget .monaco-list-row", { hasText: "Show PH205 happen" }).first().click();
+    const text = await editor.waitForTerminal("phobos run", 90).catch(() => editor.terminal());
+    await editor.shot("happen");
+    await page.keyboard.press("Control+KeyJ");
+    return text;
+  },
+  "killed server comes back": async () => {
+    const before = servers();
+    for (const pid of before) process.kill(Number(pid), "SIGKILL");
+    await editor.until(() => servers().some((pid) => !before.includes(pid)), "a new server");
+    await editor.openFile("sweep.ph");
+    await editor.goto(5, 1);
+    await page.keyboard.press("End");
+    await page.keyboard.type(" ");
+    await editor.waitForErrors(true);
+    const text = await editor.hover("grid_barrier");
+    return { before: before.length, after: servers().length, text };
+  },
+  "restart": async () => {
+    const before = servers();
+    await page.mouse.move(5, 500);
+    await editor.command("Phobos: Restart the server");
+    await editor.until(() => servers().length === 1 && !before.includes(servers()[0]), "another server, and one");
+    await editor.waitForErrors(true);
+    return { before: before.length, after: servers().length };
+  },
+  "broken configuration": async () => {
+    writeFileSync(`${FOLDER}/phobos.toml`, "select = [\n");
+    await editor.goto(5, 1);
+    await page.keyboard.press("End");
+    await page.keyboard.type(" ");
+    await page.keyboard.press("Control+Shift+KeyM");
+    await editor.until(
+      async () => (await page.locator(".markers-panel .monaco-list-row").allInnerTexts()).join("\n").includes("phobos.toml"),
+      "a finding in phobos.toml",
+    );
+    const rows = await page.locator(".markers-panel .monaco-list-row").allInnerTexts();
+    await editor.shot("broken-configuration");
+    writeFileSync(`${FOLDER}/phobos.toml`, "");
+    await editor.until(
+      async () => !(await page.locator(".markers-panel .monaco-list-row").allInnerTexts()).join("\n").includes("phobos.toml"),
+      "the finding gone",
+    );
+    return rows;
+  },
+});
+await browser.close();
