@@ -113,7 +113,8 @@ def check_once(arguments: argparse.Namespace) -> int:
         sources, code = fix(arguments, sources, configuration_of)
         if arguments.diff or code == 2:
             return code
-    checked = check_all(sources, configuration_of, arguments.severity, arguments.jobs)
+    otherwise: Severity = "info" if arguments.output_format in _FORMATS_WITH_NOTES else "warning"
+    checked = check_all(sources, configuration_of, otherwise, arguments.jobs)
     if arguments.write_baseline:
         from phobos.cli.change import write_baseline
 
@@ -122,7 +123,7 @@ def check_once(arguments: argparse.Namespace) -> int:
         from phobos.cli.change import add_ignore
 
         return add_ignore(checked)
-    problems = _configuration_findings(sources, configuration_of)
+    problems = _configuration_findings(sources, configuration_of, otherwise)
     emit(arguments, report_text(arguments, checked, problems))
     if unreadable:
         return 2
@@ -268,9 +269,9 @@ def settings_text(name: str, configuration: Configuration) -> str:
 
 
 def check_all(
-    sources: list[Source], configuration_of: configurations, severity: Severity | None, jobs: int | None = None
+    sources: list[Source], configuration_of: configurations, otherwise: Severity, jobs: int | None = None
 ) -> list[Checked]:
-    """All sources in order, in several processes when there are many."""
+    """All sources in order, in several processes when there are many. `otherwise`: the least to show, unless set."""
     work = [(source, configuration_of(source.name)) for source in sources]
     for configuration in {c for _, c in work}:
         _ensure_kernel_exists(configuration, sources)
@@ -283,7 +284,7 @@ def check_all(
             found = list(pool.map(_findings, work, chunksize=max(1, len(work) // (jobs * 4))))
     else:
         found = [_findings(one) for one in work]
-    return [_sorted_out(source, c, diagnostics) for (source, c), diagnostics in zip(work, found, strict=True)]
+    return [_sorted_out(source, c, told, otherwise) for (source, c), told in zip(work, found, strict=True)]
 
 
 def _findings(work: tuple[Source, Configuration]) -> list[Diagnostic]:
@@ -297,13 +298,15 @@ def _findings(work: tuple[Source, Configuration]) -> list[Diagnostic]:
         raise
 
 
-def _sorted_out(source: Source, configuration: Configuration, found: list[Diagnostic]) -> Checked:
+def _sorted_out(
+    source: Source, configuration: Configuration, found: list[Diagnostic], otherwise: Severity
+) -> Checked:
     everything = found
     if configuration.baseline:
         from phobos.check.baseline import load
 
         found = load(configuration.baseline).unknown(source.name, source.text, found)
-    least = _RANK[configuration.severity or "warning"]
+    least = _RANK[configuration.severity or otherwise]
     shown = tuple(d for d in found if _RANK[d.severity] <= least)
     fails = any(_RANK[d.severity] <= _RANK[configuration.fail_on] for d in found)
     return Checked(source, shown, len(found) - len(shown), len(everything) - len(found), fails, configuration)
@@ -345,7 +348,9 @@ def report_text(arguments: argparse.Namespace, checked: list[Checked], problems:
     return render(report, arguments.output_format)
 
 
-def _configuration_findings(sources: list[Source], configuration_of: configurations) -> list[Checked]:
+def _configuration_findings(
+    sources: list[Source], configuration_of: configurations, otherwise: Severity
+) -> list[Checked]:
     """What is wrong with the configuration files themselves, each once."""
     out: list[Checked] = []
     seen: set[str] = set()
@@ -355,7 +360,8 @@ def _configuration_findings(sources: list[Source], configuration_of: configurati
             seen.add(configuration.source)
             name = os.path.relpath(configuration.source)
             wanted = [d for d in configuration.problems if d.code in configuration.enabled()]
-            out.append(_sorted_out(Source(name, configuration.text), replace(configuration, baseline=None), wanted))
+            without = replace(configuration, baseline=None)
+            out.append(_sorted_out(Source(name, configuration.text), without, wanted, otherwise))
     return out
 
 
