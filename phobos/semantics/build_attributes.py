@@ -180,7 +180,7 @@ def flags_of(b: Build, attributes: Iterable[tree.Attribute]) -> dict[str, tree.A
             )
             flags.setdefault(name, attribute)
             continue
-        if name in flags and not entry.repeatable:
+        if name in flags and not entry.repeatable and not (_keys(attribute) & _keys(flags[name])):
             b.report(
                 "PH407",
                 f"`@{name}` is written twice",
@@ -196,6 +196,13 @@ def flags_of(b: Build, attributes: Iterable[tree.Attribute]) -> dict[str, tree.A
         elif entry.form == "option":
             _options(b, attribute, entry.options)
     return flags
+
+
+def _keys(attribute: tree.Attribute) -> frozenset[str]:
+    """The dimensions that an `@aligned` names. Where two name one, PH307 speaks."""
+    if attribute.name.text != "aligned":
+        return frozenset()
+    return frozenset(a.name.text for a in attribute.arguments if isinstance(a, tree.KeywordArg))
 
 
 def _takes_nothing(b: Build, attribute: tree.Attribute) -> None:
