@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 
-from phobos.check import baseline, findings
+from phobos.check import baseline, engine, findings
 from phobos.check import configuration as files
 from phobos.check.configuration import Configuration
-from phobos.check.engine import settings_of
 from phobos.diagnostic import SEVERITIES, Diagnostic
 from phobos.errors import InputError
 from phobos.semantics.program import Settings
@@ -46,7 +46,7 @@ class Rules:
     @property
     def settings(self) -> Settings:
         """What the analysis itself is told."""
-        return settings_of(self.configuration)
+        return engine.settings_of(self.configuration)
 
 
 class Configurations:
@@ -91,10 +91,18 @@ class Configurations:
 
 def check(path: str, text: str, rules: Rules, targets: tuple[str, ...] = ()) -> tuple[Diagnostic, ...]:
     """What `phobos check --output-format json` shows of `text` under the name `path`."""
-    configuration = rules.configuration
-    if targets and not configuration.target:
-        configuration = replace(configuration, target=targets)
+    configuration = _for_cards(rules.configuration, targets)
     return shown(path, text, findings(path, text, configuration), configuration)
+
+
+def steps(path: str, text: str, rules: Rules, targets: tuple[str, ...] = ()) -> Iterator[None]:
+    """The work of `check` in pieces of some milliseconds; after them `check` has little left to do."""
+    return engine.steps(path, text, _for_cards(rules.configuration, targets))
+
+
+def _for_cards(configuration: Configuration, targets: tuple[str, ...]) -> Configuration:
+    """With the cards that the editor's user chose, unless the configuration names its own."""
+    return replace(configuration, target=targets) if targets and not configuration.target else configuration
 
 
 def shown(

@@ -101,6 +101,7 @@ class Publisher:
 
     async def _later(self, document: Opened, delay: float) -> None:
         await asyncio.sleep(delay)
+        await self.server.session.settle(document)
         self._publish(document)
 
     def _publish(self, document: Opened) -> None:

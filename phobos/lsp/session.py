@@ -179,6 +179,24 @@ class Session:
             return f"{result}-proved", document.proved[1]
         return document._verdict
 
+    async def settle(self, document: Opened) -> None:
+        """Make the findings of the newest text without keeping anybody waiting: other messages come in between.
+
+        An edit on the way starts it anew, so that what follows speaks of the text as it is then.
+        """
+        while not document.is_large:
+            text = document.text
+            rules = self.rules(document)
+            if document._verdict is not None and document._verdict[0] == self.result_id(document, rules):
+                return
+            for _ in checking.steps(self.name_of(document), text, rules, self.settings.cards):
+                await asyncio.sleep(0)
+                if document.text is not text:
+                    break
+            else:
+                self.findings(document)
+                return
+
     def bad_configuration(self, document: Opened) -> BadConfiguration | None:
         return self.rules(document).bad
 

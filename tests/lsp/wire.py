@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import queue
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,8 +27,12 @@ class ServerError(Exception):
 class Wire:
     """A server process and what it has said so far. Requests of the server are answered by `answer`."""
 
-    def __init__(self, options: Sequence[str] = (), environment: dict[str, str] | None = None) -> None:
-        code = "import sys; from phobos.lsp import main; sys.exit(main(" + ", ".join(["stdio=True", *options]) + "))"
+    def __init__(
+        self, options: Sequence[str] = (), environment: dict[str, str] | None = None, prelude: str = ""
+    ) -> None:
+        """`options` are arguments of `phobos.lsp.main` as written; `prelude` is run before it, to break things."""
+        call = f"sys.exit(main({', '.join(['stdio=True', *options])}))"
+        code = "\n".join(["import sys", "from phobos.lsp import main", prelude, call])
         self.process = subprocess.Popen(
             [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env=environment,
@@ -38,8 +44,9 @@ class Wire:
         self.errors = ""
         self._id = 0
         self._replies: dict[int, dict[str, Any]] = {}
-        threading.Thread(target=self._read, daemon=True).start()
-        threading.Thread(target=self._read_errors, daemon=True).start()
+        self._threads = [threading.Thread(target=work, daemon=True) for work in (self._read, self._read_errors)]
+        for thread in self._threads:
+            thread.start()
 
     # --- speaking -------------------------------------------------------------------------------------
 
@@ -79,6 +86,12 @@ class Wire:
                     del self.notifications[number]
                     return message["params"]
             self._next()
+
+    def wait_for_log(self, text: str) -> None:
+        deadline = time.monotonic() + TIMEOUT
+        while text not in self.errors:
+            assert time.monotonic() < deadline, f"the log never says {text!r}; it says\n{self.errors}"
+            time.sleep(0.01)
 
     def _next(self, timeout: float = TIMEOUT) -> None:
         try:
@@ -161,6 +174,9 @@ class Wire:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
+        for thread in self._threads:  # they end with the streams
+            thread.join(TIMEOUT)
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             if stream is not None:
-                stream.close()
+                with contextlib.suppress(BrokenPipeError):
+                    stream.close()

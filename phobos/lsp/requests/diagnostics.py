@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
 
@@ -22,10 +21,11 @@ def register(server: Server) -> None:
     )
 
     @server.serve(types.TEXT_DOCUMENT_DIAGNOSTIC, options)
-    def pulled(params: types.DocumentDiagnosticParams) -> types.DocumentDiagnosticReport:
+    async def pulled(params: types.DocumentDiagnosticParams) -> types.DocumentDiagnosticReport:
         document = session.document(params.text_document.uri)
         if document is None:  # nothing there: nothing to say of it
             return types.RelatedFullDocumentDiagnosticReport(items=[])
+        await session.settle(document)
         result, items = publisher.current(document)
         if result and result == params.previous_result_id:
             return types.RelatedUnchangedDocumentDiagnosticReport(result_id=result)
@@ -56,9 +56,9 @@ async def _reports(
     seen: set[str] = set()
     for document in list(session.documents.values()):
         seen.add(document.key)
+        await session.settle(document)
         result, items = server.publisher.current(document)
         yield _report(document.uri, document.version, result, items, known.get(document.key))
-        await asyncio.sleep(0)
     async for file in scan.files(token):
         if file.document.key in session.documents:
             continue
