@@ -108,8 +108,8 @@ def _steps(
 
 def _told(context: Context, found: list[Diagnostic]) -> list[Diagnostic]:
     told = [*map(worded, context.program.problems), *found]
-    if any(d.severity == "error" and d.code.startswith("PH2") for d in told):
-        found = [d for d in found if d.code != "PH210"]  # first what hangs
+    if any((d.severity == "error" and d.code.startswith("PH2")) or d.code in ("PH211", "PH212") for d in told):
+        found = [d for d in found if d.code != "PH210"]  # first what hangs, or says the same more closely
     return found
 
 

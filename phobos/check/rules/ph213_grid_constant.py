@@ -41,27 +41,37 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from phobos.check.rule import Context, Rule
+from phobos.check.walk import all_expressions, called_from, same_place
 from phobos.diagnostic import Diagnostic, Edit, Fix, Related
+from phobos.semantics import ir
 from phobos.semantics.grid import grid_of
 
 RULE = Rule.of(__name__, "info")
 
 
 def check(context: Context) -> Iterator[Diagnostic]:
-    for found in grid_of(context.program).constants:
+    program = context.program
+    for found in grid_of(program).constants:
         constant = found.constant
-        fate = (
-            "the launcher sets it to the number of resident blocks"
+        uses = [
+            one for one in all_expressions(program) if isinstance(one, ir.ConstantRef) and one.constant is constant
+        ]
+        if not uses:
+            continue
+        use = next((one for one in uses if same_place(one.span, found.span)), uses[0])
+        fate, listed = (
+            (
+                "the launcher sets it to the number of resident blocks",
+                "listed here; the value is used only when the caller asks for that grid",
+            )
             if found.stride_form
-            else "the grid has that many blocks"
+            else ("the grid has that many blocks", "its value is the grid")
         )
         yield RULE.at(
-            found.span,
+            use.span,
             f"`{constant.name}` stands for the number of blocks: {fate}",
             label="used as the grid's extent",
-            related=(Related(constant.span, "listed here; the value is used only when the caller asks for that grid"),)
-            if found.stride_form
-            else (Related(constant.span, "its value is the grid"),),
+            related=(Related(constant.span, listed), *called_from(use.calls)),
             help="`ctx.blocks.x` needs no binding",
-            fix=Fix("write `ctx.blocks.x`", "unsafe", (Edit(found.span, "ctx.blocks.x"),)),
+            fix=Fix("write `ctx.blocks.x`", "unsafe", (Edit(use.span, "ctx.blocks.x"),)),
         )
