@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from phobos.check.cards import shared_bytes
 from phobos.ide.describe import AXES, row_of
 from phobos.ide.document import Document, Place
 from phobos.language.attributes import DEFAULT_THREADS, WARP
 from phobos.language.search import points
 from phobos.semantics import ir
-from phobos.semantics.footprints import Footprint, footprints_of
+from phobos.semantics.footprints import footprints_of
 from phobos.semantics.grid import describe, grid_of, show
 from phobos.semantics.masks import Mask, masks_of
 from phobos.semantics.obligations import Obligation, obligations_of
@@ -316,8 +317,12 @@ def attribute_lines(document: Document, place: Place, program: Program, attribut
             return lines
         case "aligned":
             return [_promise_line(program, dim) for dim in sorted({p.dim for p in program.promises})]
-        case "dynshared" | "tensorcore" | "pipeline":
-            return decision_lines(program, attribute.name.text)
+        case "dynshared":
+            return [f"Its tiles take {shared_bytes(program)} bytes of shared memory where they take the most."]
+        case "tensorcore":
+            return tensorcore_lines(document, place, program)
+        case "pipeline":
+            return pipeline_lines(document, place, program)
         case _:
             return []
 
@@ -334,9 +339,27 @@ def _promise_line(program: Program, dim: str) -> str:
     return f"`{dim}` is a whole multiple of {tile}: {kept}."
 
 
-def decision_lines(program: Program, attribute: str) -> list[str]:
-    """What the lowering decided because of an attribute, from the same decision that the emitter reads."""
-    return []
+# What the lowering decides because of an attribute, asked where the rules and the emitter ask.
 
 
-__all__ = ["Footprint", "access_of", "attribute_lines", "axis_lines", "barrier_sections", "grid_lines", "host_section"]
+def tensorcore_lines(document: Document, place: Place, program: Program) -> list[str]:
+    from phobos.check.rules.ph404_tensorcore_fallback import products_of
+    from phobos.lowering.tensorcores import reason_against
+
+    lines = []
+    for product in products_of(program):
+        row = row_of(document, place, product.span.owner, product.span.start)
+        against = reason_against(product)
+        how = "runs on tensor cores" if against is None else f"runs on the ordinary units: {against.why}"
+        lines.append(f"The product on line {row} {how}.")
+    return lines or ["No product in this kernel."]
+
+
+def pipeline_lines(document: Document, place: Place, program: Program) -> list[str]:
+    from phobos.lowering.pipelines import pipelines_of
+
+    found = pipelines_of(program)
+    if not found.loops:
+        return [f"No loop is double-buffered: {found.summary}."]
+    rows = sorted({row_of(document, place, loop.span.owner, loop.span.start) or 0 for loop in found.loops})
+    return [f"The loop on line {', '.join(map(str, rows))} is double-buffered."]

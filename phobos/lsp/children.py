@@ -26,6 +26,15 @@ class Ended:
 
 
 @contextlib.contextmanager
+def file_to_run(document: Opened) -> Iterator[str]:
+    """The same as `file_of`, for a run: one whose header names files beside it must be where they are."""
+    with file_of(document) as path:
+        if path != document.path and "=@" in document.text:
+            raise JobFailed("its `// run:` header names files beside it; save the file first")
+        yield path
+
+
+@contextlib.contextmanager
 def file_of(document: Opened) -> Iterator[str]:
     """A path that holds the document's newest text: its own file, or a copy while it has unsaved edits."""
     path = document.path
@@ -34,8 +43,6 @@ def file_of(document: Opened) -> Iterator[str]:
             if Path(path).read_bytes().decode("utf-8-sig", "replace") == document.text:
                 yield path
                 return
-    if "=@" in document.text:
-        raise JobFailed("its `// run:` header names files beside it; save the file first")
     with tempfile.TemporaryDirectory(prefix="phobos-") as folder:
         name = os.path.basename(path) if path is not None else "untitled.ph"
         copy = Path(folder, name if name.endswith(".ph") else f"{name}.ph")

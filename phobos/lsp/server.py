@@ -135,6 +135,7 @@ class Server(LanguageServer):
         self.workers = Workers(1)
         self.scanners = Workers(2)
         self.publisher = Publisher(self)
+        self.on_close: list[Callable[[str], None]] = []  # told the key of a document that was closed
         self._background: set[asyncio.Task[Any]] = set()
 
     # --- registering ------------------------------------------------------------------------------------

@@ -144,7 +144,11 @@ def _hierarchy(document: Document, at: list[int], options: dict[str, str]) -> st
 
 
 def _links(document: Document, at: list[int], options: dict[str, str]) -> str:
-    return "\n".join(f"{shown(document, link.range)} -> {link.target}" for link in links(document)) or "nothing"
+    lines = []
+    for link in links(document):
+        target = link.target if link.is_file else link.target.rpartition("/")[2]  # pages lie where this is installed
+        lines.append(f"{shown(document, link.range)} -> {target}")
+    return "\n".join(lines) or "nothing"
 
 
 def _format(document: Document, at: list[int], options: dict[str, str]) -> str:

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -92,7 +92,7 @@ def _register_show(server: Server, command: str) -> None:
     async def show(uri: str, kernel: str) -> dict[str, Any]:
         if form != "facts" and not server.session.settings.compiler:
             raise _failed("compiling is switched off in this workspace")
-        with _document(server, uri) as (document, path):
+        with _document(server, uri, run=False) as (document, path):
             async with _progress(server, f"{kernel}: {form}"):
                 ended = await children.phobos(["emit", path, "--kernel", kernel, "--format", form])
         if ended.code:
@@ -106,7 +106,7 @@ def _register_show(server: Server, command: str) -> None:
 async def _run(server: Server, uri: str, kernel: str, options: list[str]) -> dict[str, Any]:
     if not server.session.settings.run:
         raise _failed("running kernels is switched off in this workspace")
-    with _document(server, uri) as (_, path):
+    with _document(server, uri, run=True) as (_, path):
         async with _progress(server, f"running {kernel}"):
             ended = await children.phobos(["run", path, "--kernel", kernel, *options])
     text = ended.output + ended.errors
@@ -115,12 +115,12 @@ async def _run(server: Server, uri: str, kernel: str, options: list[str]) -> dic
 
 
 @contextlib.contextmanager
-def _document(server: Server, uri: str) -> Any:
-    document: Opened | None = server.session.document(uri)
+def _document(server: Server, uri: str, run: bool) -> Iterator[tuple[Opened, str]]:
+    document = server.session.document(uri)
     if document is None:
         raise _failed(f"no such document: {uri}")
     try:
-        with children.file_of(document) as path:
+        with children.file_to_run(document) if run else children.file_of(document) as path:
             yield document, path
     except JobFailed as error:
         raise _failed(str(error)) from None

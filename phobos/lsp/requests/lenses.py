@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 from lsprotocol import types
 
 from phobos.codegen.cards import DEFAULT_TARGET
 from phobos.ide.lens import Lens, Resources, lenses
+from phobos.lsp import children
 from phobos.lsp.convert import converter
 from phobos.lsp.requests.commands import CARDS, RUN, SHOW
 from phobos.lsp.server import Server
 from phobos.lsp.session import Opened
-from phobos.lsp.workers import JobFailed
 
 COMMANDS = {"run": RUN, "cuda": next(iter(SHOW)), "cards": CARDS}
 QUIET_SECONDS = 0.7  # the compiler is asked when typing has stopped
@@ -20,6 +21,7 @@ QUIET_SECONDS = 0.7  # the compiler is asked when typing has stopped
 
 def register(server: Server) -> None:
     compiled = Compiled(server)
+    server.on_close.append(compiled.forget)
     session = server.session
 
     @server.serve(types.TEXT_DOCUMENT_CODE_LENS, types.CodeLensOptions(resolve_provider=False))
@@ -42,38 +44,47 @@ def _command(document: Opened, lens: Lens) -> types.Command:
 
 
 class Compiled:
-    """What the compiler said of a document's kernels, by text and cards; asks it in the background."""
+    """What the compiler said of a document's kernels, by text and cards; `phobos occupancy` asks it, in a child."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
-        self._known: dict[tuple[str, str, tuple[str, ...]], dict[str, tuple[Resources, ...]]] = {}
-        self._asking: dict[str, asyncio.Task[None]] = {}
-        self._off = False  # there is no compiler here: said once, not asked again
+        self._known: dict[str, tuple[tuple[str, tuple[str, ...]], dict[str, tuple[Resources, ...]]]] = {}
+        self._asking: dict[str, tuple[tuple[str, tuple[str, ...]], asyncio.Task[None]]] = {}
+        self._missing = False  # there is no compiler here: said once, not asked again
 
     def of(self, document: Opened, cards: tuple[str, ...]) -> dict[str, tuple[Resources, ...]]:
-        key = (document.key, document.text, cards)
-        known = self._known.get(key)
-        if known is None and not self._off:
-            before = self._asking.pop(document.key, None)
-            if before is not None:
-                before.cancel()
-            self._asking[document.key] = self.server.spawn(self._ask(document, key))
-        return known or {}
+        """What is known of this very text; asks in the background for what is not."""
+        asked = (document.text, cards)
+        known = self._known.get(document.key)
+        if known is not None and known[0] == asked:
+            return known[1]
+        under_way = self._asking.get(document.key)
+        if not self._missing and (under_way is None or under_way[0] != asked):
+            if under_way is not None:
+                under_way[1].cancel()
+            self._asking[document.key] = (asked, self.server.spawn(self._ask(document, cards)))
+        return {}
 
-    async def _ask(self, document: Opened, key: tuple[str, str, tuple[str, ...]]) -> None:
+    async def _ask(self, document: Opened, cards: tuple[str, ...]) -> None:
         await asyncio.sleep(QUIET_SECONDS)
-        name = self.server.session.name_of(document)
-        try:
-            found = await self.server.workers.run("resources", path=name, text=key[1], cards=key[2])
-        except JobFailed as error:
-            self.server.log_to_client(str(error))
-            found = {}
-        if found is None:
-            self._off = True
-            return
-        assert isinstance(found, dict)
-        for old in [k for k in self._known if k[0] == document.key]:
-            del self._known[old]
-        self._known[key] = {k: tuple(Resources(*r) for r in rows) for k, rows in found.items()}
-        if found and document.text == key[1] and self.server.session.client.refreshes_lenses:
+        text = document.text
+        with children.file_of(document) as path:
+            ended = await children.phobos(["occupancy", path, "--target", ",".join(cards), "--json"])
+        found: dict[str, list[Resources]] = {}
+        if ended.code:
+            self._missing = "NVRTC" in ended.errors
+            self.server.log_to_client(ended.errors.strip())
+        else:
+            for row in json.loads(ended.output):
+                if "refused" not in row:
+                    keys = ("target", "ctas_per_sm", "limiter", "registers", "spilled_bytes", "shared_bytes")
+                    found.setdefault(row["kernel"], []).append(Resources(*(row[key] for key in keys)))
+        self._known[document.key] = ((text, cards), {kernel: tuple(rows) for kernel, rows in found.items()})
+        if found and document.text is text and self.server.session.client.refreshes_lenses:
             self.server.protocol.send_request(types.WORKSPACE_CODE_LENS_REFRESH, None)
+
+    def forget(self, key: str) -> None:
+        self._known.pop(key, None)
+        under_way = self._asking.pop(key, None)
+        if under_way is not None:
+            under_way[1].cancel()

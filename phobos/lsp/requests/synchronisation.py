@@ -36,3 +36,5 @@ def register(server: Server) -> None:
         document = session.close(params.text_document.uri)
         if document is not None:
             publisher.closed(document)
+            for forget in server.on_close:
+                forget(document.key)
