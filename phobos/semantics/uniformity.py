@@ -18,6 +18,7 @@ from phobos.semantics.conditions import All, AnyOf, Compare, Condition, Truth, n
 from phobos.semantics.flow import Flow, Reach, flow_of
 from phobos.semantics.grid import NAMES
 from phobos.semantics.knowledge import poly_of_key
+from phobos.semantics.masks import grid_facts
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program, fact
 from phobos.semantics.twoblocks import Cells, Pair, axes_of, cell_of
@@ -240,6 +241,7 @@ class _Analysis(Uniformity):
         self.values: Values = values_of(program)
         self.flow: Flow = flow_of(program)
         self._writers = _writers(program)
+        self._limits = grid_facts(program)
         self._heads: dict[tuple[ir.Statement, ir.Variable], _Binding] = {}
         self._late: dict[ir.Statement, dict[ir.Statement, _Split]] = {}
         self._met: dict[tuple[ir.Statement, object], bool] = {}
@@ -619,7 +621,7 @@ class _Analysis(Uniformity):
 
     def _always(self, condition: Condition, context: Context) -> bool:
         """Whether what holds at the place decides the condition."""
-        given = self.values.given(context)
+        given = [*self.values.given(context), *self._limits]
         return self._follows(condition, given) or self._follows(negation(condition), given)
 
     def _follows(self, condition: Condition, given: list[Poly]) -> bool:

@@ -196,6 +196,7 @@ class _Exits:
     breaks: list[Env]
     continues: list[Env]
     leaves: list[Env]
+    outer: list[object]  # one for each exit that leaves more than this
 
 
 class _Evaluator(Values):
@@ -251,21 +252,26 @@ class _Evaluator(Values):
         self.knowledge.homes[atom] = loop
         return Poly({(atom,): 1})
 
-    def _block(self, block: ir.Block, env: Env, context: Context) -> bool:
-        """Run the statements; whether control can fall out of the end. `env` is changed in place."""
+    def _block(self, block: ir.Block, env: Env, context: Context) -> tuple[bool, Condition]:
+        """Run the statements; whether control can fall out of the end, and when it left before. Changes `env`."""
         alive = True
+        left: list[Condition] = []
         was_dead = self._dead
         for statement in block.statements:
             if not alive:
                 self._dead = True
             if self._dead:
                 self.unreachable.add(statement)
-            falls, context = self._statement(statement, env, context)
+            falls, gone = self._statement(statement, env, context)
             alive = alive and falls
+            if not isinstance(gone, Truth):
+                context = self._guard(context, negation(gone), statement)
+            left.append(gone)
         self._dead = was_dead
-        return alive
+        return alive, any_of(*left)
 
-    def _statement(self, statement: ir.Statement, env: Env, context: Context) -> tuple[bool, Context]:
+    def _statement(self, statement: ir.Statement, env: Env, context: Context) -> tuple[bool, Condition]:
+        """Whether control goes on behind a statement, and the condition under which it leaves the block there."""
         self.contexts[statement] = context
         match statement:
             case ir.Define(variable=variable, value=initial):
@@ -281,27 +287,30 @@ class _Evaluator(Values):
             case ir.Evaluate(value=evaluated) | ir.AssumeUniform(value=evaluated):
                 self._any(evaluated, env, context)
             case ir.For():
-                self._for(statement, env, context)
+                return True, self._for(statement, env, context)
             case ir.While():
-                self._while(statement, env, context)
+                return True, self._while(statement, env, context)
             case ir.If():
                 return self._if(statement, env, context)
             case ir.Break():
                 self._leave("loop", "breaks", env)
-                return False, context
+                return False, TRUE
             case ir.Continue():
                 self._leave("loop", "continues", env)
-                return False, context
+                return False, TRUE
             case ir.Leave(leaves_kernel=leaves_kernel):
-                if not leaves_kernel:
+                if leaves_kernel:
+                    for _, exits in [] if self._dead else self._exits:
+                        exits.outer.append(statement)
+                else:
                     self._leave("inline", "leaves", env)
-                return False, context
+                return False, TRUE
             case ir.Inline(body=body):
-                exits = _Exits([], [], [])
+                exits = _Exits([], [], [], [])
                 self._exits.append(("inline", exits))
-                falls = self._block(body, env, context)
+                falls, _ = self._block(body, env, context)
                 self._exits.pop()
-                return self._merge_into(env, falls, exits.leaves, context, statement), context
+                return self._merge_into(env, falls, exits.leaves, context, statement), FALSE
             case ir.Atomic(index=index, operands=operands, result=result):
                 self._any(index, env, context)
                 for operand in operands:
@@ -313,7 +322,7 @@ class _Evaluator(Values):
             case ir.UnsupportedCall(arguments=arguments):
                 for argument in arguments:
                     self._any(argument, env, context)
-        return True, context
+        return True, FALSE
 
     def _leave(self, frame: str, how: str, env: Env) -> None:
         if self._dead:
@@ -322,6 +331,13 @@ class _Evaluator(Values):
             if kind == frame:
                 getattr(exits, how).append(dict(env))
                 return
+            exits.outer.append(None)
+
+    def _escapes(self, statement: ir.Statement, exits: _Exits) -> Condition:
+        """When a loop is left for good, past the statements behind it: nobody can say, if it can be at all."""
+        if not exits.outer or self._dead:
+            return FALSE
+        return Opaque(("left", self._ordinal(statement)), True, None)
 
     def _bind(self, env: Env, variable: ir.Variable, expression: ir.Expression, context: Context) -> None:
         known = self._any(expression, env, context)
@@ -367,30 +383,24 @@ class _Evaluator(Values):
 
     # --- control ----------------------------------------------------------------------------------
 
-    def _if(self, statement: ir.If, env: Env, context: Context) -> tuple[bool, Context]:
+    def _if(self, statement: ir.If, env: Env, context: Context) -> tuple[bool, Condition]:
         condition = self._bool(statement.condition, env, context)
-        otherwise = negation(condition)
         arms: list[tuple[Env, bool]] = []
-        for block, guard in ((statement.then, condition), (statement.otherwise, otherwise)):
+        left: list[Condition] = []
+        for block, guard in ((statement.then, condition), (statement.otherwise, negation(condition))):
             arm = dict(env)
             was_dead = self._dead
             impossible = isinstance(guard, Truth) and not guard.value
             self._dead = was_dead or impossible
-            falls = self._block(block, arm, self._guard(context, guard, statement))
+            falls, gone = self._block(block, arm, self._guard(context, guard, statement))
             self._dead = was_dead
             arms.append((arm, falls and not impossible))
+            left.append(all_of(guard, gone))
         (then_env, then_falls), (else_env, else_falls) = arms
         if then_falls and else_falls:
             self._merge_into(then_env, True, [else_env], context, statement)
-            self._replace(env, then_env)
-        elif then_falls or else_falls:
-            self._replace(env, then_env if then_falls else else_env)
-            if statement.then.statements and (then_falls or not isinstance(condition, Truth)):
-                context = self._guard(context, condition if then_falls else otherwise, statement)
-        else:
-            self._replace(env, then_env)
-            return False, context
-        return True, context
+        self._replace(env, else_env if else_falls and not then_falls else then_env)
+        return then_falls or else_falls, any_of(*left)
 
     def _guard(self, context: Context, condition: Condition, source: ir.Statement | ir.Expression) -> Context:
         if isinstance(condition, Truth) and condition.value:
@@ -516,7 +526,7 @@ class _Evaluator(Values):
             else:
                 env[variable] = Opaque(("bool", self._ordinal(variable), self._ordinal(statement), "after"), True, None)
 
-    def _for(self, statement: ir.For, env: Env, context: Context) -> None:
+    def _for(self, statement: ir.For, env: Env, context: Context) -> Condition:
         lo = self._int(statement.lo, env, context)
         hi = self._int(statement.hi, env, context)
         step = self._int(statement.step, env, context)
@@ -535,13 +545,17 @@ class _Evaluator(Values):
         head = self._head(statement, env, index, context.loop_index)
         body = dict(head)
         body[statement.variable] = current
-        exits = _Exits([], [], [])
+        exits = _Exits([], [], [], [])
         self._exits.append(("loop", exits))
-        alive = self._block(statement.body, body, inside)
+        was_dead = self._dead
+        self._dead = was_dead or (trips is not None and trips.constant == 0)
+        alive, _ = self._block(statement.body, body, inside)
+        self._dead = was_dead
         self._exits.pop()
         alive = self._merge_into(body, alive, exits.continues, inside, statement.body)
         self._close(statement, head, body, alive, index)
         self._after(statement, env, known, context, exits, None)
+        return self._escapes(statement, exits)
 
     def _trips(self, lo: Poly, hi: Poly, step: Poly, context: Context) -> Poly | None:
         """How many rounds `range(lo, hi, step)` has, where that is a polynomial."""
@@ -558,7 +572,7 @@ class _Evaluator(Values):
             return whole
         return None
 
-    def _while(self, statement: ir.While, env: Env, context: Context) -> None:
+    def _while(self, statement: ir.While, env: Env, context: Context) -> Condition:
         index = self._loop_index(statement, context)
         atom: Atom = ("round", index)
         head = self._head(statement, env, index, context.loop_index)
@@ -573,13 +587,14 @@ class _Evaluator(Values):
         self.by_atom[atom] = known
         outer = Context(context, known, index, None, statement, (), context.depth + 1)
         inside = self._guard(outer, condition, statement)
-        exits = _Exits([], [], [])
+        exits = _Exits([], [], [], [])
         self._exits.append(("loop", exits))
-        alive = self._block(statement.body, body, inside)
+        alive, _ = self._block(statement.body, body, inside)
         self._exits.pop()
         alive = self._merge_into(body, alive, exits.continues, inside, statement.body)
         self._close(statement, head, body, alive, index)
         self._after(statement, env, known, context, exits, body if statement.prelude.statements else None)
+        return self._escapes(statement, exits)
 
     def _walked(
         self, statement: ir.While, condition: Condition, atom: Atom, index: int, context: Context

@@ -7,11 +7,12 @@ the same for both: a witness found here needs none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
 
 from phobos.semantics.concrete import number, plain_atoms, truth
 from phobos.semantics.conditions import Condition, opaques, polys
+from phobos.semantics.grid import GridUse, grid_of
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.values import Context, LoopFact, Values
 from phobos.value import value
@@ -19,6 +20,7 @@ from phobos.value import value
 GRIDS = (2, 3, 5)
 MOST_SETTINGS = 160
 MOST_ROUNDS = 3
+MOST_BLOCKS = 12  # that are looked at in a large inferred grid
 
 
 @value
@@ -55,20 +57,31 @@ def _search(
     asked: list[Poly] = [poly for condition in conditions for poly in polys(condition)]
     if loop is not None and loop.lo is not None and loop.hi is not None and loop.step is not None:
         asked += [loop.lo, loop.hi, loop.step]
+    if any(opaque.key[0] == "left" for guard in guards for opaque in opaques(guard)):
+        return None  # who is still there hangs on the rounds of a loop that may be left for good
     around: list[Poly] = [poly for guard in guards for poly in polys(guard)]
     around += [side for bound in bounds for side in bound]
     atoms = {atom for poly in (*asked, *around) for atom in plain_atoms(poly)}
     free = [key for condition in (*conditions, *guards) for key in dict.fromkeys(o.key for o in opaques(condition))]
     free = list(dict.fromkeys(free))[:3]
-    for settings in settings_for(values, atoms, (*asked, *around)):
-        grid = settings[("blocks", 0)]
+    axis = _axis_of(atoms)
+    uses = grid_of(values.program).axes[axis].uses if not values.program.is_persistent else ()
+    sizing = [poly for use in uses for poly in (use.extent, use.divisor)]
+    atoms |= {atom for poly in sizing for atom in plain_atoms(poly)}
+    for settings in settings_for(values, atoms, (*asked, *around, *sizing)):
+        counts = {count_of(use, settings) for use in uses}
+        if len(counts) > 1:
+            continue  # the uses disagree, and the launch is refused
+        grid = counts.pop() if counts else settings["blocks", axis]
+        settings["blocks", axis] = grid
+        grid = min(grid, MOST_BLOCKS)
         for flags in product((True, False), repeat=len(free)):
             opaque = dict(zip(free, flags))
             seen: dict[object, int] = {}
             for block in range(grid):
                 at = dict(settings)
-                for axis in range(3):
-                    at["block", axis] = block if axis == _axis_of(atoms) else 0
+                for other_axis in range(3):
+                    at["block", other_axis] = block if other_axis == axis else 0
                 if any(truth(guard, at, opaque) is False for guard in guards):
                     continue
                 if any(_outside(value_, hi, at) for value_, hi in bounds):
@@ -84,6 +97,12 @@ def _search(
                         return Apart((earlier, block), grid, sizes)
                 seen.setdefault(found, block)
     return None
+
+
+def count_of(use: GridUse, settings: Mapping[Atom, int]) -> int:
+    """`ceil(extent / divisor)` of an inferred grid at a setting."""
+    extent, divisor = number(use.extent, settings), number(use.divisor, settings)
+    return 0 if extent is None or not divisor or divisor < 0 else max(0, -(-extent // divisor))
 
 
 def _axis_of(atoms: set[Atom]) -> int:

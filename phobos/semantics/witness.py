@@ -15,13 +15,13 @@ from phobos.semantics import ir
 from phobos.semantics.concrete import number, plain_atoms, truth
 from phobos.semantics.conditions import Condition, opaques, polys
 from phobos.semantics.flow import FIRST, LATER, NEXT, SAME
-from phobos.semantics.grid import CellCap, GridUse, grid_of
+from phobos.semantics.grid import CellCap, grid_of
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program
 from phobos.semantics.twoblocks import Cells, conditions_of
 from phobos.semantics.uniformity import Uniformity
 from phobos.semantics.values import LoopFact, Values, children_of
-from phobos.semantics.variation import GRIDS, diagonal, interesting_numbers
+from phobos.semantics.variation import GRIDS, count_of, diagonal, interesting_numbers
 from phobos.value import value
 
 W = TypeVar("W")
@@ -213,7 +213,7 @@ def _counts(question: Question, settings: dict[Atom, int]) -> tuple[int, int, in
     counts = [settings["blocks", axis] for axis in range(3)]
     if not grid.persistent:
         for axis, inferred in enumerate(grid.axes):
-            sizes = {_count(use, settings) for use in inferred.uses}
+            sizes = {count_of(use, settings) for use in inferred.uses}
             if inferred.uses:
                 if len(sizes) != 1:
                     return None
@@ -223,11 +223,6 @@ def _counts(question: Question, settings: dict[Atom, int]) -> tuple[int, int, in
         if counts[cap.axis] > _cells(cap, settings):
             return None
     return counts[0], counts[1], counts[2]
-
-
-def _count(use: GridUse, settings: dict[Atom, int]) -> int:
-    extent, divisor = number(use.extent, settings), number(use.divisor, settings)
-    return 0 if extent is None or not divisor or divisor < 0 else max(0, -(-extent // divisor))
 
 
 def _cells(cap: CellCap, settings: dict[Atom, int]) -> int:
@@ -334,6 +329,9 @@ def _stored(expression: ir.Expression, at: dict[Atom, int], values: Values) -> o
             return ("bool", literal)
         case ir.ParamRef(param=param):
             return ("param", param.name)
+        case ir.Load(access=access) if isinstance(access.base, ir.Tensor) and access.is_point:
+            cell = [number(values.poly(sub.index), at) for sub in access.subs if isinstance(sub, ir.PointSub)]
+            return None if None in cell else ("cell", access.base.name, *cell)
         case ir.Convert() | ir.UnaryOp() | ir.BinaryOp():
             parts = [_stored(child, at, values) for child in children_of(expression)]
             if any(part is None for part in parts):
