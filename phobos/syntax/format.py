@@ -60,7 +60,7 @@ def format_range(text: str, start: int, end: int, line_length: int = LINE_LENGTH
     lines = LineIndex(text)
     first = lines.starts[lines.line_of(start)]
     last = lines.line_end(lines.line_of(max(start, end)))
-    return [e for e in _edits(text, line_length) if first <= e.end and e.start < last]
+    return [e for e in _edits(text, line_length) if first <= e.end and (e.start < last or last == len(text))]
 
 
 @value

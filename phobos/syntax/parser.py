@@ -439,10 +439,10 @@ class _ItemParser:
             if node is not None:
                 statements.append(node)
             return
-        if shape.failure is not None and end < len(kinds) and kinds[end] not in ";{}":
-            if not self.tokens.first_of_line(end):
-                end = self._simple_end(end)  # a keyword stands where something else should
-                shape = shape_of("simple", kinds[start:end])
+        at_keyword = end < len(kinds) and kinds[end] not in ";{}" and not self.tokens.first_of_line(end)
+        if shape.failure is not None and at_keyword:  # it stands where something else should
+            end = self._simple_end(end)
+            shape = shape_of("simple", kinds[start:end])
         failed = shape.failure.at if shape.failure is not None else shape.targets[0] if shape.targets else None
         if failed is not None:
             end = self._line_that_stands_alone(start, end, start + failed) or end

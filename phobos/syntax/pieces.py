@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from lark import Lark
+from lark import Lark, Tree
 
 from phobos.syntax import build, table
 from phobos.syntax.tokens import BOOL, MISSING, NAME, TERMINALS, Token
@@ -24,6 +24,9 @@ DEPTH = 256
 
 _KEPT_SHAPES = 20_000
 _KEPT_LENGTH = 1_000  # longer pieces are not kept: they hardly come again
+_LEVELS = 10  # of infix operators: in a row of n, n / 10 at least are nested
+_INFIX = frozenset("OA|^&q<>oh+-*")
+_OPERAND_ENDS = frozenset("nidb_)]")
 _REPAIRS = 12  # in one piece; after that its remaining tokens are left out
 
 Step = tuple[Callable[..., Any], tuple[int, ...]]
@@ -106,64 +109,16 @@ _learnt = 0
 # --- learning a shape -------------------------------------------------------------------------------------------
 
 
-class _Value:
-    """What stands on lark's value stack while a shape is learnt: the index of a value, not the value."""
+class _Token:
+    """What lark is fed: the kind of a token and the index of its value."""
 
-    __slots__ = ("depth", "index", "rule", "type")
+    __slots__ = ("index", "type")
 
-    def __init__(self, type: str, index: int, depth: int = 0, rule: str = "") -> None:
+    def __init__(self, type: str, index: int) -> None:
         self.type = type
         self.index = index
-        self.depth = depth
-        self.rule = rule
 
 
-class _TooDeep(Exception):
-    pass
-
-
-class Recorder:
-    """Given to lark as its transformer: notes down each reduction as a step."""
-
-    def __init__(self) -> None:
-        self.reset()
-
-    def reset(self) -> None:
-        self.steps: list[tuple[Callable[..., Any], tuple[_Value, ...]]] = []
-        self.results: list[_Value] = []
-        self.chained: list[int] = []
-        self.targets: list[int] = []
-
-    def __getattr__(self, rule: str) -> Callable[[list[_Value]], _Value]:
-        if rule not in build.RULES:
-            raise AttributeError(rule)
-        function = build.RULES[rule]
-
-        def reduce(children: list[_Value]) -> _Value:
-            depth = 1 + max(c.depth for c in children)
-            if depth > DEPTH:
-                raise _TooDeep
-            if rule == "comparison" and children[0].rule == "comparison":
-                self.chained.append(children[1].index)
-            elif rule == "assign" and not self._assignable(children[0]):
-                self.targets.append(children[1].index)
-            result = _Value("", -1, depth, rule)
-            self.steps.append((function, tuple(children)))
-            self.results.append(result)
-            return result
-
-        return reduce
-
-    def _assignable(self, target: _Value) -> bool:
-        if target.rule in ("name", "missing"):
-            return True
-        if target.rule != "subscript":
-            return False
-        base = self.steps[self.results.index(target)][1][0]
-        return base.rule in ("name", "missing")
-
-
-_recorder = Recorder()
 _lark: Lark | None = None
 _ORDER = (MISSING, ")", "]", NAME, "R", "N", "=", ",", ":", ">", "(", "[", "<", "i", "L")
 # What recovery may put in, the best guess first.
@@ -172,83 +127,120 @@ _ORDER = (MISSING, ")", "]", NAME, "R", "N", "=", ",", ":", ">", "(", "[", "<", 
 def _learn(start: str, kinds: str) -> Shape:
     global _learnt, _lark
     _learnt += 1
-    if _brackets_too_deep(kinds):
-        return _too_deep(kinds)
+    if _surely_too_deep(kinds):
+        return _too_deep(len(kinds))
     if _lark is None:
-        _lark = table.load(table.STARTS, _recorder, table.cache_file())
-    _recorder.reset()
+        _lark = table.kept()
     state: Any = _lark.parse_interactive(None, start).parser_state
-    tokens = [_Value(TERMINALS.get(k, k), i) for i, k in enumerate(kinds)]
-    end = _Value("$END", len(kinds))
+    tokens = [_Token(TERMINALS.get(k, k), i) for i, k in enumerate(kinds)]
+    end = _Token("$END", len(kinds))
     added: list[tuple[str, int]] = []
-    extra: list[_Value] = []
     failure: Failure | None = None
     count = len(tokens)
     at = dropped = 0
     rest = count
-    try:
-        while True:
-            try:
-                while at < count:
-                    state.feed_token(tokens[at])
-                    at += 1
-                state.feed_token(end, True)
-                break
-            except table.Unexpected as error:
-                if failure is None:
-                    failure = Failure(at, _accepted(state, error.expected), _open_bracket(kinds, at))
-                if at < count and _fits(state, "$END"):
-                    rest = count = at
-                    continue
-                if at < count and len(added) + dropped >= _REPAIRS:
-                    at = count  # the piece makes no sense: complete what there is
-                    continue
-                following = tokens[at].type if at < count else "$END"
-                kind = next((k for k in _ORDER if _fits(state, TERMINALS[k], following)), None)
-                if kind == ")" and at and kinds[at - 1] == "(" and _fits(state, "MISSING"):
-                    kind = MISSING  # `exp(` has an argument still to come
-                if kind is None and at == count:
-                    kind = next((k for k in _ORDER if _fits(state, TERMINALS[k])), None)
-                    if kind is None or len(added) > 3 * DEPTH:
-                        raise AssertionError(f"no way to complete {start} {kinds[:80]!r}") from None
-                if kind is None:
-                    at += 1  # leave the token out
-                    dropped += 1
-                else:
-                    token = _Value(TERMINALS[kind], -1)
-                    added.append((kind, at))
-                    extra.append(token)
-                    state.feed_token(token)
-    except _TooDeep:
-        return _too_deep(kinds)
-    base = len(tokens)
-    for offset, token in enumerate(extra):
-        token.index = base + offset
-    base += len(extra)
-    for offset, result in enumerate(_recorder.results):
-        result.index = base + offset
-    steps = tuple((function, tuple(c.index for c in children)) for function, children in _recorder.steps)
-    depth = _recorder.results[-1].depth if steps else 0
-    return Shape(
-        steps, tuple(added), rest, failure, depth, tuple(_recorder.chained), tuple(_recorder.targets)
-    )
+    while True:
+        try:
+            while at < count:
+                state.feed_token(tokens[at])
+                at += 1
+            root = state.feed_token(end, True)
+            break
+        except table.Unexpected as error:
+            if failure is None:
+                failure = Failure(at, _accepted(state, error.expected), _open_bracket(kinds, at))
+            if at < count and _fits(state, "$END"):
+                rest = count = at
+                continue
+            if at < count and len(added) + dropped >= _REPAIRS:
+                at = count  # the piece makes no sense: complete what there is
+                continue
+            following = tokens[at].type if at < count else "$END"
+            kind = next((k for k in _ORDER if _fits(state, TERMINALS[k], following)), None)
+            if kind == ")" and at and kinds[at - 1] == "(" and _fits(state, "MISSING"):
+                kind = MISSING  # `exp(` has an argument still to come
+            if kind is None and at == count:
+                kind = next((k for k in _ORDER if _fits(state, TERMINALS[k])), None)
+                if kind is None or len(added) > 3 * DEPTH:
+                    raise AssertionError(f"no way to complete {start} {kinds[:80]!r}") from None
+            if kind is None:
+                at += 1  # leave the token out
+                dropped += 1
+            else:
+                state.feed_token(_Token(TERMINALS[kind], len(tokens) + len(added)))
+                added.append((kind, at))
+    return _shape(root, len(tokens), tuple(added), rest, failure)
 
 
-def _too_deep(kinds: str) -> Shape:
-    return Shape((), (), len(kinds), None, DEPTH + 1, (), ())
+def _shape(
+    root: Tree[Any], count: int, added: tuple[tuple[str, int], ...], rest: int, failure: Failure | None
+) -> Shape:
+    """The steps that make lark's tree, children before parents."""
+    order: list[Tree[Any]] = []
+    waiting = [root]
+    while waiting:
+        tree = waiting.pop()
+        order.append(tree)
+        waiting += [child for child in tree.children if isinstance(child, Tree)]
+    steps: list[Step] = []
+    chained: list[int] = []
+    targets: list[int] = []
+    places: dict[int, tuple[int, int]] = {}  # of a tree: the index of its value, and its height
+    base = count + len(added)
+    for tree in reversed(order):
+        rule = tree.data
+        children = [places[id(c)] if isinstance(c, Tree) else (c.index, 0) for c in tree.children]
+        height = 1 + max(height for _, height in children)
+        if height > DEPTH:
+            return _too_deep(count)
+        if rule == "comparison" and tree.children[0].data == "comparison":
+            chained.append(children[1][0])
+        elif rule == "assign" and not _assignable(tree.children[0]):
+            targets.append(children[1][0])
+        places[id(tree)] = base + len(steps), height
+        steps.append((build.RULES[rule], tuple(index for index, _ in children)))
+    return Shape(tuple(steps), added, rest, failure, places[id(root)][1], tuple(chained), tuple(targets))
 
 
-def _brackets_too_deep(kinds: str) -> bool:
+def _assignable(target: Tree[Any]) -> bool:
+    if target.data == "subscript":
+        target = target.children[0]
+    return target.data in ("name", "missing")
+
+
+def _too_deep(count: int) -> Shape:
+    return Shape((), (), count, None, DEPTH + 1, (), ())
+
+
+def _surely_too_deep(kinds: str) -> bool:
+    """Whether a glance shows that the tree would be too deep, so that lark is not asked for a huge one."""
     if len(kinds) <= DEPTH:
         return False
-    depth = 0
+    infix, postfix, prefix = [0], [0], 0  # in a row, the first two for each open bracket
+    before = ""
     for kind in kinds:
         if kind in "([":
-            depth += 1
-            if depth > DEPTH:
-                return True
-        elif kind in ")]":
-            depth -= 1
+            infix.append(0)
+            postfix.append(0)
+        elif kind in ")]." and len(infix) > (kind != "."):
+            if kind != ".":
+                infix.pop()
+                postfix.pop()
+            postfix[-1] += 1
+        elif kind in "-!" and before not in _OPERAND_ENDS:
+            prefix += 1
+        elif kind in _INFIX:
+            infix[-1] += 1
+            postfix[-1] = 0
+        else:
+            prefix = 0
+            if before != ".":
+                postfix[-1] = 0
+            if kind in ",:s=a":
+                infix[-1] = 0
+        if max(len(infix) - 1, postfix[-1], prefix) > DEPTH or infix[-1] > DEPTH * _LEVELS:
+            return True
+        before = kind
     return False
 
 
@@ -267,7 +259,7 @@ def _fits(state: Any, *terminals: str) -> bool:
     probe = table.probe(state)
     try:
         for terminal in terminals:
-            probe.feed_token(_Value(terminal, -1), terminal == "$END")
+            probe.feed_token(_Token(terminal, -1), terminal == "$END")
     except table.Unexpected:
         return False
     return True
@@ -277,4 +269,4 @@ def _accepted(state: Any, candidates: set[str]) -> frozenset[str]:
     return frozenset(t for t in candidates if _fits(state, t))
 
 
-__all__ = ["BOOL", "DEPTH", "Failure", "Recorder", "Shape", "learnt", "make", "shape_of"]
+__all__ = ["BOOL", "DEPTH", "Failure", "Shape", "learnt", "make", "shape_of"]

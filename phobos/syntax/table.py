@@ -1,7 +1,7 @@
 """lark's parse table for `grammar.lark`.
 
-Building it takes a sixth of a second, reading it a hundredth. So lark keeps it in the user's cache directory, under
-a digest of grammar, options and versions that it checks. Without a directory of our own to write to, it is built.
+Building it takes a sixth of a second, reading it a hundredth. So it is kept in the user's cache directory, under a
+digest of the grammar and the versions. Without a directory of our own to write to, it is built.
 """
 
 from __future__ import annotations
@@ -10,15 +10,17 @@ import os
 import sys
 from collections.abc import Iterator
 from copy import copy
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import lark
 from lark import Lark
 from lark.exceptions import UnexpectedToken as Unexpected
 from lark.lexer import Lexer
 from lark.parsers.lalr_parser_state import ParserState
 
-__all__ = ["GRAMMAR", "STARTS", "Unexpected", "cache_file", "load", "probe"]
+__all__ = ["GRAMMAR", "STARTS", "Unexpected", "build", "cache_file", "kept", "probe"]
 
 STARTS = [
     "attribute", "kernel_header", "function_header", "simple", "for_header", "while_header", "if_header",
@@ -37,12 +39,47 @@ class Given(Lexer):
         return iter(tokens)
 
 
-def load(starts: list[str], transformer: object, cache: Path | None) -> Lark:
-    """A parser with these start rules that tells `transformer` of every reduction."""
+def build(starts: list[str], transformer: object = None) -> Lark:
+    """A parser with these start rules, which makes lark's trees, or what `transformer` makes of them."""
     return Lark(
         GRAMMAR.read_text(encoding="utf-8"), parser="lalr", lexer=Given, start=starts, transformer=transformer,
-        keep_all_tokens=True, maybe_placeholders=False, cache=str(cache) if cache else False,
+        keep_all_tokens=True, maybe_placeholders=False,
     )  # fmt: skip
+
+
+def kept() -> Lark:
+    """The parser of all pieces, from the cache if it is there."""
+    file = cache_file()
+    if file is None:
+        return build(STARTS)
+    key = _key()
+    try:
+        with file.open("rb") as stream:
+            if stream.readline() == key:
+                return Lark.load(stream)
+    except Exception:  # a broken pickle can raise anything, and is made anew
+        pass
+    parser = build(STARTS)
+    _keep(parser, file, key)
+    return parser
+
+
+def _key() -> bytes:
+    parts = (GRAMMAR.read_text(encoding="utf-8"), *STARTS, lark.__version__, sys.version)
+    return sha256("\0".join(parts).encode()).hexdigest().encode() + b"\n"
+
+
+def _keep(parser: Lark, file: Path, key: bytes) -> None:
+    """Put the table in its place at once: another process reads the old one or the new one."""
+    temporary = file.with_name(f"{file.name}.{os.getpid()}")
+    try:
+        with temporary.open("wb") as stream:
+            stream.write(key)
+            parser.save(stream)
+        temporary.chmod(0o600)
+        temporary.replace(file)
+    except OSError:
+        temporary.unlink(missing_ok=True)
 
 
 def cache_file() -> Path | None:
@@ -50,7 +87,7 @@ def cache_file() -> Path | None:
 
     The file is a pickle, which can run code when it is read: one that somebody else could have put there is not.
     """
-    from platformdirs import user_cache_path
+    from platformdirs import user_cache_path  # only when something is parsed
 
     try:
         folder = user_cache_path("phobos-tools", appauthor=False)

@@ -1,0 +1,191 @@
+"""`grammar.lark` describes whole files, and the parser, which reads them in pieces, agrees with it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from lark import Lark
+from lark.exceptions import UnexpectedToken
+
+from phobos.syntax import build, table, tree
+from phobos.syntax.tokens import KEYWORDS, NAME, TERMINALS, tokenize
+from tests.syntax.trees import files, nodes_of, problems, show, sketch
+
+
+class _Whole:
+    """Builds nodes for whole files as `parser.py` does for pieces, so that lark can be asked for a file at once."""
+
+    def __getattr__(self, rule: str) -> Any:
+        if rule not in build.RULES:
+            raise AttributeError(rule)
+        return lambda children: build.RULES[rule]([], *children)
+
+    def file(self, children: list[Any]) -> list[Any]:
+        found, attributes = [], []
+        for child in children:
+            match child:
+                case tree.Attribute():
+                    attributes.append(child)
+                case tree.Kernel():
+                    child.attributes = tuple(attributes)  # type: ignore[misc]
+                    found.append(child)
+                    attributes = []
+                case tree.Function():
+                    found.append(child)
+        return found
+
+    def kernel(self, children: list[Any]) -> tree.Kernel:
+        header, block = children
+        return tree.Kernel(0, 0, (), header.name, header.params, block)
+
+    def function(self, children: list[Any]) -> tree.Function:
+        header, block = children
+        return tree.Function(0, 0, header.name, header.params, header.result, block)
+
+    def block(self, children: list[Any]) -> tree.Block:
+        return tree.Block(0, 0, tuple(s for c in children for s in _flat(c) if isinstance(s, tree.Node)))
+
+    def for_(self, children: list[Any]) -> tree.For:
+        h, block = children
+        return tree.For(0, 0, h.variable, h.lo, h.hi, h.step, h.unroll, block)
+
+    def while_(self, children: list[Any]) -> tree.While:
+        return tree.While(0, 0, children[0].condition, children[1])
+
+    def if_(self, children: list[Any]) -> tree.If:
+        otherwise = children[3] if len(children) > 2 else None
+        return tree.If(0, 0, children[0].condition, children[1], otherwise, None)
+
+
+def _flat(child: Any) -> list[Any]:
+    return child.children if hasattr(child, "children") else [child]
+
+
+class _Token(tuple[int, int, str]):
+    type: str
+
+
+def at_once(lark: Lark, text: str) -> Any:
+    """What lark makes of a whole text with our tokens; its error token's start when it makes nothing."""
+    tokens = []
+    kinds = tokenize(text)
+    for kind, token in zip(kinds.kinds, kinds.list):
+        tokens.append(_Token(token))
+        tokens[-1].type = TERMINALS.get(kind, kind)
+    state: Any = lark.parse_interactive(None, "file").parser_state
+    end = _Token((len(text), len(text), ""))
+    end.type = "$END"
+    for token in tokens:
+        state.feed_token(token)
+    return state.feed_token(end, True)
+
+
+@pytest.fixture(scope="module")
+def lark() -> Lark:
+    return table.build(["file"], _Whole())
+
+
+@given(files)
+@settings(max_examples=40, deadline=None)
+def test_lark_reads_whole_files_as_the_parser_does(nodes: list[Any]) -> None:
+    text = "\n".join(show(n) for n in nodes)
+    assert [sketch(n) for n in at_once(_lark(), text)] == nodes_of(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["kernel k() {\nx = \n}", "kernel k() {\nf(a\n, b)\n}", "kernel k()\n{ }", "kernel k() {\nif p { }\nelse { }\n}",
+     "kernel k() {\nlet x = 1 let y = 2\n}", "@a", "x = 1", "kernel k() {", "kernel k() {\nf(a,)\n}", "kernel k() { } }",
+     "kernel k() {\nx[]\n}", "fn f() -> { }", "kernel k(a: f32,) { }", "kernel k() {\nlet kernel = 1\n}"],
+)  # fmt: skip
+def test_what_the_grammar_refuses_the_parser_complains_of(lark: Lark, text: str) -> None:
+    with pytest.raises(UnexpectedToken):
+        at_once(lark, text)
+    assert problems(text)
+
+
+def _lark() -> Lark:
+    if "whole" not in _kept:
+        _kept["whole"] = table.build(["file"], _Whole())
+    return _kept["whole"]
+
+
+_kept: dict[str, Lark] = {}
+
+
+def test_every_terminal_of_the_grammar_has_a_kind_and_every_rule_a_builder(lark: Lark) -> None:
+    known = set(TERMINALS.values()) | {"COMMENT", "MISSING"}
+    assert {t.name for t in lark.terminals if not t.name.startswith("__IGNORE")} <= known
+    named = {r.alias or r.origin.name for r in table.build(table.STARTS).rules}
+    built = {n for n in named if not n.startswith("_") and n not in _TRANSPARENT}
+    assert built == set(build.RULES)
+
+
+_TRANSPARENT = {
+    "expr", "and_", "or_bits", "xor_bits", "and_bits", "equality", "order", "shift", "sum", "product", "postfix", "index",
+    "literal", "simple", "type", "attribute_argument",
+    "block", "statement", "for_", "while_", "if_",  # of whole files
+}  # fmt: skip
+
+
+def test_keywords_of_the_tokenizer_are_those_of_the_grammar(lark: Lark) -> None:
+    for word, kind in KEYWORDS.items():
+        terminal = next(t for t in lark.terminals if t.name == TERMINALS[kind])
+        assert word in terminal.pattern.value
+        assert tokenize(word).kinds[0] == kind != NAME
+
+
+# --- the kept table ---------------------------------------------------------------------------------------------
+
+
+def run(code: str, cache: Path) -> str:
+    environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    return done.stdout
+
+
+PARSE = "from phobos.syntax import parse; print(len(parse('kernel k() { f(x) }').items[0][1].node.body.statements))"
+
+
+def test_the_table_is_kept_and_read_again(tmp_path: Path) -> None:
+    assert run(PARSE, tmp_path) == "1\n"
+    (kept,) = (tmp_path / "phobos-tools").iterdir()
+    written = kept.stat().st_mtime_ns
+    assert run(PARSE, tmp_path) == "1\n"
+    assert kept.stat().st_mtime_ns == written
+
+
+@pytest.mark.parametrize("content", [b"", b"nonsense", b"0" * 64 + b"\n\x80\x04N."])
+def test_a_broken_table_is_made_anew(tmp_path: Path, content: bytes) -> None:
+    run(PARSE, tmp_path)
+    (kept,) = (tmp_path / "phobos-tools").iterdir()
+    good = kept.read_bytes()
+    kept.write_bytes(content or good[: len(good) // 2])
+    assert run(PARSE, tmp_path) == "1\n"
+    made = kept.read_bytes()
+    assert made[:65] == good[:65]  # a digest and a line end
+    written = kept.stat().st_mtime_ns
+    assert run(PARSE, tmp_path) == "1\n"
+    assert kept.stat().st_mtime_ns == written
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
+def test_a_table_that_others_may_write_is_not_read(tmp_path: Path) -> None:
+    run(PARSE, tmp_path)
+    (kept,) = (tmp_path / "phobos-tools").iterdir()
+    kept.chmod(0o666)
+    code = "from phobos.syntax.table import cache_file; print(cache_file())"
+    assert run(code, tmp_path) == "None\n"
+    assert run(PARSE, tmp_path) == "1\n"
+
+
+def test_no_place_for_a_table_is_no_reason_to_fail(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert run(PARSE, tmp_path / "file" / "below") == "1\n"
