@@ -203,8 +203,13 @@ class _Maker:
 
     def being_declared(self, symbol: Symbol) -> bool:
         """Whether the cursor still stands in the statement that declares it: `let q = |`."""
+        if symbol.kind not in ("let", "var"):
+            return False
+        calling = self.cursor.calling
+        if calling is not None and symbol.node.start <= calling.open <= symbol.visible_from:
+            return True  # in a call of its value that is not closed
         since = self.place.item.text[symbol.visible_from : self.place.inside]
-        return symbol.kind in ("let", "var") and not any(end in since for end in "\n\r;")
+        return not any(end in since for end in "\n\r;")
 
     def names(self, kinds: tuple[str, ...], wanted: str | None = None) -> Iterator[Completion]:
         """Names of these kinds; those whose type fits what is wanted first."""
