@@ -17,10 +17,13 @@ THREADS = 256
 OURS = kernel("""
 @launch(256)
 @persistent
-kernel rounds(BAR: tensor<i32>[2], count: i64) {
+kernel rounds(PASSED: tensor<i32>[N], BAR: tensor<i32>[2], count: i64) {
+  var passed = 0
   for i in range(0, count) {
     grid_barrier(BAR)
+    passed += 1
   }
+  PASSED[ctx.block.x] = passed
 }
 """)
 
@@ -51,7 +54,9 @@ __device__ __forceinline__ void stage(float4* x, long long n) {
 
 # The public algorithm as its documentation describes it: arrivals counted in bar[0], the last one resets it and
 # raises the generation in bar[1]; the others spin on the generation with atomic reads.
-PUBLIC = COMMON + """
+PUBLIC = (
+    COMMON
+    + """
 __device__ __forceinline__ void barrier(int* bar) {
   __syncthreads();
   if (threadIdx.x == 0) {
@@ -74,8 +79,12 @@ extern "C" __global__ void __launch_bounds__(256) stages(float4* x, long long n,
   for (int i = 0; i < count; ++i) { stage(x, n); barrier(bar); }
 }
 """
+)
 
-GRID_SYNC = "#include <cooperative_groups.h>\n" + COMMON + """
+GRID_SYNC = (
+    "#include <cooperative_groups.h>\n"
+    + COMMON
+    + """
 extern "C" __global__ void __launch_bounds__(256) rounds(int* bar, int count) {
   for (int i = 0; i < count; ++i) cooperative_groups::this_grid().sync();
 }
@@ -83,15 +92,15 @@ extern "C" __global__ void __launch_bounds__(256) stages(float4* x, long long n,
   for (int i = 0; i < count; ++i) { stage(x, n); cooperative_groups::this_grid().sync(); }
 }
 """
+)
 
-PLAIN = COMMON + """
+PLAIN = (
+    COMMON
+    + """
 extern "C" __global__ void __launch_bounds__(256) empty(int* bar) {}
 extern "C" __global__ void __launch_bounds__(256) one(float4* x, long long n) { stage(x, n); }
 """
-
-
-def here() -> object:
-    return cupy.cuda.get_current_stream()
+)
 
 
 def module(text: str, cooperative: bool) -> cupy.RawModule:
@@ -119,9 +128,16 @@ def main() -> None:
     def raw(function: object, grid: int) -> float:
         return micros(lambda: function((grid,), (THREADS,), (bar, numpy.int32(BARRIERS)))) / BARRIERS  # type: ignore[operator]
 
-    each("ours, abort and watchdog included", {
-        g: micros(lambda g=g: OURS(BARRIERS, grid=g, timeout=10.0, stream=here())) / BARRIERS for g in grids
-    })  # fmt: skip
+    passed = cupy.zeros(max(grids), numpy.int32)
+
+    def ours(g: int) -> float:
+        passed.fill(0)
+        time = micros(lambda: OURS(passed, count=BARRIERS, grid=g, timeout=10.0)) / BARRIERS
+        launch.synchronize()
+        assert bool((passed[:g] == BARRIERS).all()), "not every block passed every barrier"
+        return time
+
+    each("ours, abort and watchdog included", {g: ours(g) for g in grids})
     if synced is not None:
         each("grid.sync", {g: raw(synced.get_function("rounds"), g) for g in grids})
     each("public two-counter algorithm", {g: raw(public.get_function("rounds"), g) for g in grids})
@@ -152,6 +168,9 @@ def main() -> None:
             return micros(lambda: function((g,), (THREADS,), arguments)) / STAGES  # type: ignore[operator]
 
         def own(g: int, x: cupy.ndarray = x) -> float:
+            x.fill(2.0 + 2.0**20)
+            STAGED(x, count=10, grid=g, timeout=10.0)
+            assert bool((x == 2.0 + 2.0**10).all()), "the stages are wrong"
             return micros(lambda: STAGED(x, count=STAGES, grid=g, timeout=10.0)) / STAGES
 
         both("ours", {g: own(g) for g in many})

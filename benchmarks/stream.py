@@ -11,6 +11,11 @@ from gpu_common import finish, micros, table
 
 from phobos.runtime.kernel import kernel
 
+try:
+    import torch
+except ImportError:
+    torch = None
+
 N = 1 << 28
 ROWS, COLUMNS = 16384, 4096
 
@@ -86,6 +91,20 @@ extern "C" __global__ void __launch_bounds__(256) saxpy(const float4* x, float4*
 """, "saxpy")  # fmt: skip
 
 
+def stream() -> cupy.cuda.Stream:
+    return cupy.cuda.get_current_stream()
+
+
+def there(work: Callable[[], object]) -> Callable[[], None]:
+    """`work` of PyTorch on CuPy's current stream."""
+
+    def run() -> None:
+        with torch.cuda.stream(torch.cuda.ExternalStream(stream().ptr)):
+            work()
+
+    return run
+
+
 def triton_softmax() -> Callable[[object, object], None] | None:
     """The fused softmax of Triton's tutorial: a program a row."""
     try:
@@ -111,9 +130,13 @@ def triton_softmax() -> Callable[[object, object], None] | None:
 def _vectors(add: Callable[..., float]) -> tuple[float, float]:
     """saxpy and copies of 2^28 elements; gives the rates of a device copy and of the hand-written saxpy."""
     x, y = cupy.random.rand(N, dtype=numpy.float32), cupy.random.rand(N, dtype=numpy.float32)
-    stream = cupy.cuda.get_current_stream
-    copy = add("device copy", 8 * N, lambda: y.data.copy_from_device_async(x.data, x.nbytes, stream()))
-    add("copy, ours / copy", 8 * N, lambda: COPY(x, y), copy)
+    copy = add(
+        "device copy (cudaMemcpyAsync)", 8 * N, lambda: y.data.copy_from_device_async(x.data, x.nbytes, stream())
+    )
+    if torch is not None:
+        tx, ty = torch.from_dlpack(x), torch.from_dlpack(y)
+        copy = max(copy, add("device copy (PyTorch copy_)", 8 * N, there(lambda: ty.copy_(tx))))
+    add("copy, ours / the better copy", 8 * N, lambda: COPY(x, y), copy)
     check = y.copy()
     arguments = (x, y, numpy.float32(2.5), numpy.int64(N))
     hand = add("saxpy by hand (float4)", 12 * N, lambda: BY_HAND((N // 2048,), (256,), arguments))
@@ -122,7 +145,16 @@ def _vectors(add: Callable[..., float]) -> tuple[float, float]:
     some = slice(0, 1 << 20)
     assert bool(cupy.allclose(y[some], check[some] + 2.5 * x[some])), "saxpy is wrong"
     add("saxpy, ours / by hand", 12 * N, lambda: SAXPY(x, y, 2.5), hand)
-    add("persistent saxpy, ours / by hand", 12 * N, lambda: SAXPY_PERSISTENT(x, y, 2.5), hand)
+    tried = {}
+    for block in (1024, 2048, 4096, 8192):
+        full = SAXPY_PERSISTENT.persistent_grid(constants={"BLOCK": block})
+        for part in (1, 2, 4):
+            chosen = {"constants": {"BLOCK": block}, "grid": full // part}
+            tried[block, full // part] = micros(lambda c=chosen: SAXPY_PERSISTENT(x, y, 2.5, **c), repeat=5)
+    block, grid = min(tried, key=lambda key: tried[key])
+    best = {"constants": {"BLOCK": block}, "grid": grid}
+    name = f"persistent saxpy, ours (BLOCK {block}, grid {grid}) / by hand"
+    add(name, 12 * N, lambda: SAXPY_PERSISTENT(x, y, 2.5, **best), hand)
     add("cupy.add / by hand", 12 * N, lambda: cupy.add(y, x, out=y), hand)
     return copy, hand
 
@@ -153,20 +185,9 @@ def main() -> None:
     want = centred / cupy.sqrt((centred**2).mean(1, keepdims=True) + 1e-5) * w + b
     assert bool(cupy.allclose(out, want, rtol=1e-3, atol=1e-4)), "layer norm is wrong"
     add("RMS norm, ours / copy", moved, lambda: RMS_NORM(m, w, out, 1 / COLUMNS), copy)
-    try:
-        import torch
-    except ImportError:
-        torch = None
     if torch is not None:
         tm, tw, tb = (torch.from_dlpack(a) for a in (m, w, b))
         to = torch.empty_like(tm)
-
-        def there(work: Callable[[], object]) -> Callable[[], None]:
-            def run() -> None:
-                with torch.cuda.stream(torch.cuda.ExternalStream(cupy.cuda.get_current_stream().ptr)):
-                    work()
-
-            return run
 
         fused = triton_softmax()
         if fused is not None:

@@ -1,8 +1,8 @@
 """What each NVIDIA card can hold: limits by compute capability, multiprocessors by product, and the arithmetic.
 
 Limits are those of the CUDA C++ Programming Guide, appendix "Compute Capabilities", table "Technical
-Specifications per Compute Capability" (release 13.0), and the allocation units those of the occupancy
-calculator that ships with Nsight Compute. Multiprocessor counts are those of NVIDIA's architecture white
+Specifications per Compute Capability" (release 13.0), and the arithmetic is that of `cuda_occupancy.h`, the
+header that comes with the toolkit. Multiprocessor counts are those of NVIDIA's architecture white
 papers and product pages, named beside each group. The driver's own answer for a loaded function is what the
 launcher uses; this table answers where there is no card.
 """
@@ -27,8 +27,8 @@ class Limits:
 
 
 STATIC_SHARED_BYTES = 48 * 1024  # what a kernel may use without opting in to more, on every card
-REGISTER_UNIT = 256  # registers are given to a warp in multiples of this,
-WARP_UNIT = 4  # and to a CTA by rounding its warps up to this
+REGISTER_UNIT = 256  # registers are given to a warp in multiples of this
+PARTITIONS = 4  # of a multiprocessor; each has a quarter of the registers
 KIB = 1024
 
 LIMITS: dict[str, Limits] = {
@@ -113,8 +113,10 @@ def occupancy(limits: Limits, *, registers: int, threads: int, shared_bytes: int
     bounds = [(limits.ctas, "CTAs per multiprocessor"), (limits.threads // (warps * 32), "threads")]
     if registers:
         per_warp = _up(registers * 32, REGISTER_UNIT)
-        warps_held = limits.registers // per_warp // WARP_UNIT * WARP_UNIT
-        bounds.append((warps_held // _up(warps, WARP_UNIT), "registers"))
+        if per_warp * _up(warps, PARTITIONS) > limits.registers:
+            return Occupancy(0, "registers")
+        held = limits.registers // PARTITIONS // per_warp * PARTITIONS
+        bounds.append((held // warps, "registers"))
     if shared_bytes:
         if shared_bytes > limits.shared_bytes_per_cta:
             return Occupancy(0, "shared memory")

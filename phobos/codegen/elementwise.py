@@ -371,7 +371,7 @@ def _load_one(context: Context, cells: Cells, array: str, names: tuple[str, ...]
     inside = cells.inside(at, range(len(at)))
     cell = spelling.CELLS[cells.dtype]
     text = f"{cells.base}[{cells.offset(at)}]"
-    context.out.line(f"const {cell} {array}[1] = {{{inside + ' ? ' + text + f' : {cell}{{}}' if inside else text}}};")
+    context.out.line(f"const {cell} {array}[1] = {{{inside + ' ? ' + text + f' : {spelling.empty_cell(cells.dtype)}' if inside else text}}};")
 
 
 def _register(layout: Layout, i: str, j: str, v: str) -> str:

@@ -136,7 +136,7 @@ class Cells:
                 out.line(f"{array}[v] = {array}p[v];")
             return
         lead = self.inside(at, range(len(at) - 1))
-        empty = f"{cell}{{}}"
+        empty = spelling.empty_cell(self.dtype)
         if vector == 1:
             condition = " && ".join(filter(None, (lead, self.inside(at, range(len(at) - 1, len(at))))))
             out.line(f"{array}[0] = {condition} ? {self.base}[{self.offset(at)}] : {empty};")

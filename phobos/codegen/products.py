@@ -198,7 +198,7 @@ class _Side:
                     condition = " && ".join(filter(None, inside)) or "true"
                     cell = spelling.CELLS[cells.dtype]
                     out.line(
-                        f"const {cell} x[1] = {{{condition} ? {cells.base}[{cells.offset(cells_at(cells, at))}] : {cell}{{}}}};"
+                        f"const {cell} x[1] = {{{condition} ? {cells.base}[{cells.offset(cells_at(cells, at))}] : {spelling.empty_cell(cells.dtype)}}};"
                     )
                 elif width > 1:
                     cells.note_wide(width)

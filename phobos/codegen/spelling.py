@@ -129,6 +129,11 @@ def to_cell(text: str, dtype: str) -> str:
     return f"({CELLS[dtype]})({text})" if dtype in ("i8", "u8", "bool") else text
 
 
+def empty_cell(dtype: str) -> str:
+    """What a masked cell reads as."""
+    return f"{CELLS[dtype]}{{}}" if dtype in ("f16", "bf16") else f"({CELLS[dtype]})0"
+
+
 def zero(dtype: str) -> str:
     if dtype == "bool":
         return "false"

@@ -90,7 +90,7 @@ def _scratches(body: ir.Block, layouts: Layouts, products: dict[ir.Statement, Pr
                 layout = layouts.of(statement)
                 if layout.across > WARP:
                     assert isinstance(source.type, ir.TileT)
-                    cell = max(4, scalar(source.type.dtype).bytes) + (8 if kind == "rowargmax" else 0)
+                    cell = 16 if kind == "rowargmax" else max(4, scalar(source.type.dtype).bytes)
                     size = layout.threads // WARP * layout.row_registers * cell
                     found.append(Scratch(statement, "the partial results of a row", shared_size(size)))
             case ops.Dot():

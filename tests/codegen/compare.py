@@ -11,6 +11,7 @@ import numpy
 from phobos.codegen.kernel import Emitted, emit
 from phobos.diagnostic import Span
 from phobos.lowering.decide import DEFAULTS, Options, lower
+from phobos.runtime.reference.execute import Options as Execution
 from phobos.runtime.reference.execute import execute
 from phobos.semantics import ir
 from phobos.semantics.grid import blocks_at
@@ -93,7 +94,7 @@ def agree(
     made = emitted(text, kernel, options, settings)
     grid = grid or blocks_at(program, {**sizes, **{k: v for k, v in params.items() if isinstance(v, int)}})
     expected = arrays_for(program, sizes, given or {})
-    execute(program, expected, params, sizes, grid)
+    execute(program, expected, params, sizes, grid, Execution())
     for order in orders:
         arrays = arrays_for(program, sizes, given or {})
         host.run(made, arrays, {**sizes, **params}, grid, order=order)

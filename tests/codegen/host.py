@@ -29,6 +29,10 @@ HOST_PIECES = {
     "ph_to_f16": (
         "template <typename T> ph_f16 ph_to_f16(T x) { _Float16 h = (_Float16)x; ph_f16 y; memcpy(&y.bits, &h, 2); return y; }\n"
     ),
+    "ph_to_bf16": (
+        "inline ph_bf16 ph_to_bf16(float x) { const unsigned b = __float_as_uint(x); ph_bf16 y;"
+        " y.bits = x != x ? 0x7fff : (unsigned short)((b + 0x7fff + ((b >> 16) & 1)) >> 16); return y; }\n"
+    ),
     "ph_sqrt": "inline float ph_sqrt(float x) { return std::sqrt(x); }\ninline double ph_sqrt(double x) { return std::sqrt(x); }\n",
     "ph_now": "inline unsigned long long ph_now() { static unsigned long long t; return t += 1000000; }\n",
     "ph_peek": "inline unsigned ph_peek(const unsigned* word) { yield_(); return *(volatile const unsigned*)word; }\n",

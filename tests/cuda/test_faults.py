@@ -126,12 +126,12 @@ def test_an_index_outside_is_found_under_debug(cupy, still_usable) -> None:
     made(cupy.zeros(64, numpy.float32), at=3, grid=1, debug=True)
     launch.synchronize()
     made(cupy.zeros(64, numpy.float32), at=64, grid=1, debug=True)
-    with pytest.raises(KernelFault, match="64 is outside `X`") as fault:
+    with pytest.raises(KernelFault, match=r"64 is outside `X`") as fault:
         launch.synchronize()
     assert fault.value.kind == "out-of-bounds"
 
 
 def test_an_oversize_grid_is_refused_with_the_limiter(cupy) -> None:
-    with pytest.raises(LaunchError, match="not resident.*limited by") as error:
+    with pytest.raises(LaunchError, match=r"not resident.*limited by") as error:
         kernel(TRIPS)(cupy.zeros(512, numpy.float32), unchecked=True, grid=100_000)
     assert error.value.kind == "not-resident"

@@ -1,0 +1,332 @@
+"""What the emitted text computes, feature by feature, against the reference runtime, in several thread orders."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+
+from phobos.lowering.decide import Options
+from tests.codegen import host
+from tests.codegen.compare import agree
+
+pytestmark = pytest.mark.skipif(host.COMPILER is None, reason="no C++ compiler (g++)")
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64"])
+def test_arithmetic_rounds_in_the_tiles_own_type(dtype: str) -> None:
+    agree(
+        f"""
+        @launch(64)
+        kernel k(X: tensor<{dtype}>[N], Y: tensor<{dtype}>[N], a: {dtype}) {{
+          let p = ctx.block.x * 96
+          let x = X[p :+ 96]
+          Y[p :+ 96] = -(x * a + x / 3.0) % 0.75 + tmax(x, x * x) - tmin(x, 0.25)
+        }}
+        """,
+        {"N": 250},
+        {"a": 1.5},
+    )
+
+
+@pytest.mark.parametrize("dtype", ["i8", "u8", "i32", "i64"])
+def test_integers_wrap_and_divide_toward_zero(dtype: str) -> None:
+    agree(
+        f"""
+        @launch(32)
+        kernel k(X: tensor<{dtype}>[N], Y: tensor<{dtype}>[N], Z: tensor<f32>[N]) {{
+          let p = ctx.block.x * 32
+          var x: tile<{dtype}>[32] = X[p :+ 32]
+          var y = x * x * x + x
+          Y[p :+ 32] = (y / 7 + y % 5) ^ (x << 2) | (x >> 1) & 3
+          Z[p :+ 32] = f32(y)
+        }}
+        """,
+        {"N": 70},
+        given={"X": numpy.arange(70) % 120},
+    )
+
+
+def test_conversions_saturate_and_truncate() -> None:
+    values = [0.0, -0.5, 1.9, -1.9, 200.0, -200.0, 3e9, -3e9, 1e30, float("inf"), -float("inf"), float("nan")]
+    agree(
+        """
+        @launch(32)
+        kernel k(X: tensor<f32>[12], A: tensor<i8>[12], B: tensor<u8>[12], C: tensor<i32>[12], D: tensor<i64>[12],
+            E: tensor<f16>[12], F: tensor<f64>[12]) {
+          let x = X[0 :+ 12]
+          A[0 :+ 12] = i8(x)
+          B[0 :+ 12] = u8(x)
+          C[0 :+ 12] = i32(x)
+          D[0 :+ 12] = i64(x)
+          E[0 :+ 12] = f16(x)
+          F[0 :+ 12] = f64(x)
+        }
+        """,
+        given={"X": values, "A": [0] * 12, "B": [0] * 12, "D": [0] * 12},
+        grid=(1, 1, 1),
+    )
+
+
+def test_functions_of_elements() -> None:
+    agree(
+        """
+        @launch(64)
+        kernel k(X: tensor<f32>[N], Y: tensor<f32>[N], Z: tensor<f64>[N]) {
+          let p = ctx.block.x * 128
+          let x = X[p :+ 128]
+          let q = x * x + 0.5
+          Y[p :+ 128] = exp(x) + log(q) * sqrt(q) + tanh(x) + round(x * 4.0) + pow(q, 1.5) + where(x > 0.0 && !(q < 1.0), x, q)
+          Z[p :+ 128] = sqrt(f64(q)) * exp(f64(x))
+        }
+        """,
+        {"N": 300},
+        tolerance=1e-4,
+    )
+
+
+def test_negative_starts_and_open_ends_are_masked() -> None:
+    agree(
+        """
+        @launch(64)
+        kernel k(X: tensor<f32>[M, N], Y: tensor<f32>[M, N]) {
+          for r in range(0 - 8, M, 8) {
+            Y[r + 4 :+ 8, 0 :+ 64] = X[r :+ 8, 0 - 3 :+ 64] + 1.0
+          }
+        }
+        """,
+        {"M": 21, "N": 50},
+        grid=(1, 1, 1),
+    )
+
+
+def test_rows_and_columns_broadcast() -> None:
+    agree(
+        """
+        @launch(128)
+        kernel k(X: tensor<f32>[R, C], W: tensor<f32>[1, C], B: tensor<f32>[R, 1], Y: tensor<f32>[R, C]) {
+          let r = ctx.block.x * 16
+          var x: tile<f32>[16, 40] = X[r :+ 16, 0 :+ 40]
+          var w = W[0 :+ 1, 0 :+ 40]
+          var b = B[r :+ 16, 0 :+ 1]
+          let s = rowsum(x * w) + b
+          Y[r :+ 16, 0 :+ 40] = x * w + s - rowmax(x + b * w)
+        }
+        """,
+        {"R": 37, "C": 40},
+        grid=(3, 1, 1),
+        tolerance=1e-4,
+    )
+
+
+@pytest.mark.parametrize("threads", [32, 96, 256])
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1000), (7, 33), (64, 4), (3, 1024)])
+def test_row_reductions_of_any_shape(threads: int, rows: int, columns: int) -> None:
+    agree(
+        f"""
+        @launch({threads})
+        kernel k(X: tensor<f32>[{rows}, {columns}], S: tensor<f32>[{rows}, 1], M: tensor<f32>[{rows}, 1],
+            A: tensor<i64>[{rows}, 1]) {{
+          let x = X[0 :+ {rows}, 0 :+ {columns}]
+          S[0 :+ {rows}, 0 :+ 1] = rowsum(x)
+          M[0 :+ {rows}, 0 :+ 1] = rowmax(x) + rowmax(0.0 - x)
+          A[0 :+ {rows}, 0 :+ 1] = rowargmax(x)
+        }}
+        """,
+        grid=(1, 1, 1),
+        orders=(0, 5),
+        tolerance=2e-4,
+    )
+
+
+def test_what_other_threads_own() -> None:
+    agree(
+        """
+        @launch(64)
+        kernel k(X: tensor<f32>[24, 40], T: tensor<f32>[40, 24], C: tensor<f32>[24, 40], L: tensor<f32>[24, 40],
+            F: tensor<f32>[1, 960], G: tensor<f32>[1, 40], I: tensor<i64>[1, 40], P: tensor<f32>[24, 40]) {
+          var x: tile<f32>[24, 40] = X[0 :+ 24, 0 :+ 40]
+          T[0 :+ 40, 0 :+ 24] = transpose(x * 2.0) + transpose(x)
+          C[0 :+ 24, 0 :+ 40] = cumsum(x) - cumsum(x * 0.5)
+          L[0 :+ 24, 0 :+ 40] = tril(x) + tril(x + 1.0)
+          F[0 :+ 1, 0 :+ 960] = flat(x) * 3.0
+          var row = x[5 :+ 1, 0 :+ 40]
+          G[0 :+ 1, 0 :+ 40] = gather(row, I[0 :+ 1, 0 :+ 40]) + f32(iota(40))
+          x[3, 4] = 9.0
+          x[20 :+ 8, 36 :+ 8] = x[0 :+ 8, 2 :+ 8] + 1.0
+          x[1 :+ 3, 0 :+ 40] = x[0 :+ 3, 0 :+ 40]
+          P[0 :+ 24, 0 :+ 40] = x + x[7, 7]
+        }
+        """,
+        grid=(1, 1, 1),
+        given={"I": (numpy.arange(40) * 7) % 40},
+        tolerance=1e-4,
+    )
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(64, 64, 48), (16, 16, 5), (33, 20, 17), (1, 64, 32), (64, 1, 8)])
+def test_products_of_any_shape(m: int, n: int, k: int) -> None:
+    agree(
+        f"""
+        @launch(128)
+        kernel k(A: tensor<f32>[{m}, K], B: tensor<f32>[K, {n}], BT: tensor<f32>[{n}, K], C: tensor<f32>[{m}, {n}],
+            D: tensor<f32>[{m}, {n}], E: tensor<f32>[{m}, {n}]) {{
+          C[0 :+ {m}, 0 :+ {n}] = dot(A[0 :+ {m}, 0 : K], B[0 : K, 0 :+ {n}]) * 0.5
+          var acc: tile<f32>[{m}, {n}] = 1.0
+          acc = acc * 2.0 + dot_t(A[0 :+ {m}, 0 : K], BT[0 :+ {n}, 0 : K]) + acc
+          D[0 :+ {m}, 0 :+ {n}] = acc
+          var a: tile<f32>[{m}, {k}] = A[0 :+ {m}, 0 :+ {k}]
+          var s = dot(a * 2.0, B[0 :+ {k}, 0 :+ {n}])
+          s += dot(a, B[0 :+ {k}, 0 :+ {n}]) + 1.0
+          E[0 :+ {m}, 0 :+ {n}] = s
+        }}
+        """,
+        {"K": k},
+        grid=(1, 1, 1),
+        orders=(0, 3),
+        tolerance=2e-4,
+    )
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f64", "i8", "u8", "i32"])
+def test_products_of_other_types(dtype: str) -> None:
+    result = {"f64": "f64", "i8": "i32", "u8": "i32", "i32": "i32"}.get(dtype, "f32")
+    agree(
+        f"""
+        @launch(64)
+        kernel k(A: tensor<{dtype}>[32, K], B: tensor<{dtype}>[K, 24], C: tensor<{result}>[32, 24]) {{
+          var acc: tile<{result}>[32, 24] = {"0" if result == "i32" else "0.0"}
+          for k in range(0, K, 16) {{
+            acc += dot(A[0 :+ 32, k :+ 16], B[k :+ 16, 0 :+ 24])
+          }}
+          C[0 :+ 32, 0 :+ 24] = acc
+        }}
+        """,
+        {"K": 40},
+        grid=(1, 1, 1),
+        orders=(0, 3),
+        given={"A": numpy.arange(32 * 40).reshape(32, 40) % 11, "B": numpy.arange(40 * 24).reshape(40, 24) % 7}
+        if result == "i32"
+        else {},
+        tolerance=None if result == "i32" else 2e-3,
+    )
+
+
+def test_control_flow() -> None:
+    agree(
+        """
+        fn scale(x: f32, n: i64) -> f32 {
+          if n % 2 == 0 {
+            return x * 2.0
+          }
+          var y = x
+          for i in range(0, n) {
+            if i == 3 {
+              break
+            }
+            if i == 1 {
+              continue
+            }
+            y = y + 1.0
+          }
+          return y
+        }
+        @launch(32)
+        kernel k(X: tensor<f32>[N], Y: tensor<f32>[N]) {
+          let b = ctx.block.x
+          if b >= N || X[b] > 100.0 {
+            return
+          }
+          var n = 0
+          while n * n < b {
+            n += 1
+          }
+          Y[b] = scale(X[b], b) + f32(n)
+          Y[b] += scale(Y[b], 5)
+        }
+        """,
+        {"N": 9},
+        grid=(11, 1, 1),
+    )
+
+
+def test_views_are_read_where_they_are_used() -> None:
+    agree(
+        """
+        @launch(32)
+        kernel k(X: tensor<f32>[64], Y: tensor<f32>[64], Z: tensor<f32>[64]) {
+          var i = 0
+          let v = X[i + 3 :+ 32]
+          i = 30
+          Y[0 :+ 32] = v
+          X[3 :+ 16] = 7.0
+          Z[0 :+ 32] = v + f32(i)
+          X[0 :+ 32] = X[1 :+ 32]
+          X[32 :+ 32] = X[31 :+ 32]
+        }
+        """,
+        grid=(1, 1, 1),
+    )
+
+
+def test_atomics_are_once_a_block_and_give_the_old_value() -> None:
+    agree(
+        """
+        @launch(64)
+        @persistent
+        kernel k(COUNT: tensor<i32>[2], SEEN: tensor<i32>[N], LAST: tensor<f32>[1]) {
+          let t = atomic_add(COUNT, 0, 2)
+          SEEN[i64(t) / 2] = 1
+          let was = atomic_cas(COUNT, 1, 0, 5)
+          if was == 0 {
+            LAST[0] = f32(was) + 3.0
+          }
+        }
+        """,
+        {"N": 8},
+        grid=(6, 1, 1),
+    )
+
+
+def test_a_statement_over_a_length_known_when_run() -> None:
+    agree(
+        """
+        @launch(64)
+        kernel k(X: tensor<f32>[M, N], Y: tensor<f32>[M, N], a: f32) {
+          Y[0 : M, 0 : N] = X[0 : M, 0 : N] * a + 1.0
+          Y[ctx.block.x :+ 1, 2 : N] += X[ctx.block.x :+ 1, 2 : N]
+        }
+        """,
+        {"M": 3, "N": 77},
+        {"a": 2.0},
+        grid=(1, 1, 1),
+    )
+
+
+def test_bases_of_any_address_take_narrow_accesses() -> None:
+    made = agree(
+        """
+        kernel k(X: tensor<f32>[N], Y: tensor<f32>[N]) {
+          let p = ctx.block.x * 1024
+          Y[p :+ 1024] = X[p :+ 1024] * 2.0
+        }
+        """,
+        {"N": 5000},
+        options=Options(vectors=False),
+    )
+    assert not made.wide and "ph_load" not in made.text
+
+
+def test_bools_and_tiles_of_three_axes() -> None:
+    agree(
+        """
+        @launch(64)
+        kernel k(B: tensor<bool>[4, 6, 8], X: tensor<f32>[4, 6, 8], Y: tensor<f32>[4, 6, 8], C: tensor<bool>[4, 6, 8]) {
+          let b = B[0 :+ 4, 0 :+ 6, 0 :+ 8]
+          var x: tile<f32>[4, 6, 8] = X[0 :+ 4, 0 :+ 6, 0 :+ 8]
+          var line = X[0 :+ 1, 0 :+ 6, 0 :+ 8]
+          Y[0 :+ 4, 0 :+ 6, 0 :+ 8] = where(b, x + line, 0.0)
+          C[0 :+ 4, 0 :+ 6, 0 :+ 8] = !b || x > line
+        }
+        """,
+        grid=(1, 1, 1),
+    )
