@@ -31,6 +31,9 @@ def number(poly: Poly, at: Assignment) -> int | None:
 
 
 def _opaque(atom: Atom, at: Assignment) -> int | None:
+    if atom[0] == "trips" and len(atom) == 4:
+        lo, hi, step = (number(poly_of_key(key), at) for key in atom[1:])
+        return None if lo is None or hi is None or not step or step < 0 else max(0, -(-(hi - lo) // step))
     if atom[0] not in ("div", "min", "max"):
         return None
     a, b = number(poly_of_key(atom[1]), at), number(poly_of_key(atom[2]), at)
@@ -84,8 +87,8 @@ def plain_atoms(poly: Poly) -> frozenset[Atom]:
     stack = list(poly.atoms)
     while stack:
         atom = stack.pop()
-        if atom[0] in ("div", "min", "max"):
-            stack.extend(poly_of_key(atom[1]).atoms | poly_of_key(atom[2]).atoms)
+        if atom[0] in ("div", "min", "max") or (atom[0] == "trips" and len(atom) == 4):
+            stack.extend(inner for key in atom[1:] for inner in poly_of_key(key).atoms)
         else:
             found.add(atom)
     return frozenset(found)

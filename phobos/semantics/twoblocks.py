@@ -131,6 +131,10 @@ class Pair:
                 renamed = ("op", atom[1], a.key, b.key)
                 self._copy(renamed, atom)
                 return Poly({(renamed,): 1})
+            case "trips" if len(atom) == 4:
+                renamed = ("trips", *(self.rename(poly_of_key(key), who).key for key in atom[1:]))
+                self._copy(renamed, atom)
+                return Poly({(renamed,): 1})
             case "wrap":
                 renamed = ("wrap", atom[1], self.rename(poly_of_key(atom[2]), who).key)
                 self._copy(renamed, atom)

@@ -169,6 +169,8 @@ class Uniformity:
                 return max(self.level_of_poly(poly_of_key(atom[2])), self.level_of_poly(poly_of_key(atom[3])))
             case "wrap":
                 return self.level_of_poly(poly_of_key(atom[2]))
+            case "trips" if len(atom) == 4 and atom not in self.atoms:
+                return max(Level.UNIFORM, *(self.level_of_poly(poly_of_key(key)) for key in atom[1:]))
         return self.atoms.get(atom, Level.VARYING)
 
     def level_of_condition(self, condition: Condition) -> Level:
@@ -282,19 +284,21 @@ class _Analysis(Uniformity):
     def _block(self, block: ir.Block, env: _Env, splits: list[_Split]) -> tuple[bool, list[_Split]]:
         """Run the statements; whether control falls out, and the exits (as splits) that outlive the block."""
         splits = list(splits)
-        base = len(splits)
+        exits: dict[ir.Statement, _Split] = {}
         for statement in block.statements:
             if statement in self.values.unreachable:
-                return False, splits[base:]
+                return False, list(exits.values())
             self.controls[statement] = splits[0].variation if splits else UNIFORM
             falls, left = self._statement(statement, env, splits)
-            known = {id(split.statement) for split in splits if split.kind == "exit"}
-            splits.extend(split for split in left if id(split.statement) not in known)
+            for split in left:
+                exits.setdefault(split.statement, split)
+                if all(split.statement is not known.statement for known in splits):
+                    splits.append(split)
             if not falls:
-                return False, splits[base:]
+                return False, list(exits.values())
             if not isinstance(statement, ir.AssumeUniform):
                 self._believed.clear()
-        return True, splits[base:]
+        return True, list(exits.values())
 
     def _statement(
         self, statement: ir.Statement, env: _Env, splits: list[_Split]
@@ -508,8 +512,7 @@ class _Analysis(Uniformity):
                 late[split.statement] = split
                 self._changed = True
         self._behind(statement, env, head_env, assigned, trips, scope.breaks)
-        known_before = {id(split.statement) for split in splits}
-        return [s for s in outliving if id(s.statement) not in breaks and id(s.statement) not in known_before]
+        return [split for split in outliving if id(split.statement) not in breaks]
 
     def _behind(
         self,
@@ -540,7 +543,9 @@ class _Analysis(Uniformity):
         loop = self.values.loops.get(statement)
         if loop is not None:
             level = Level.UNIFORM if cause is None else cause.level
-            atom: Atom = ("trips", loop.index)
+            bounds = (loop.lo, loop.hi, loop.step)
+            keys = tuple(bound.key for bound in bounds if bound is not None)
+            atom: Atom = ("trips", *(keys if len(keys) == 3 else (loop.index,)))
             if self.atoms.get(atom) != level:
                 self._changed = self._changed or self.atoms.get(atom, Level.CONSTANT) < level
                 self.atoms[atom] = level
@@ -856,7 +861,8 @@ class _Analysis(Uniformity):
 
     def _assume(self, statement: ir.AssumeUniform, assumed: ir.Expression, env: _Env) -> None:
         before = self._of(assumed, env)
-        self._assumed[statement] = before.level
+        # Later passes believe it already; the first one saw what it is worth.
+        self._assumed[statement] = max(before.level, self._assumed.get(statement, before.level))
         if isinstance(assumed, ir.VariableRef) and assumed.variable not in self._views:
             self._set(env, assumed.variable, UNIFORM)
             self.variations[assumed.variable] = before

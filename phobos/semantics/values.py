@@ -508,7 +508,9 @@ class _Evaluator(Values):
         assigned = self._assigned_in(statement)
         trips = fact_.trips
         if trips is None:
-            trips = self._fresh("trips", context.loop_index, fact_.index)
+            bounds = (fact_.lo, fact_.hi, fact_.step)
+            known = tuple(bound.key for bound in bounds if bound is not None)
+            trips = self._fresh("trips", context.loop_index, *(known if len(known) == 3 else (fact_.index,)))
         for variable in assigned:
             start = env.get(variable)
             if start is None:
