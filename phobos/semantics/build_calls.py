@@ -11,7 +11,7 @@ from phobos.semantics.build_assumptions import assumptions
 from phobos.semantics.build_broken import lost_names
 from phobos.semantics.build_builtins import call as builtin_call
 from phobos.semantics.build_builtins import loosely
-from phobos.semantics.build_context import MOST_CALLS, Build, Frame
+from phobos.semantics.build_context import MOST_CALLS, MOST_CALLS_ALONE, MOST_DEEP, Build, Frame
 from phobos.semantics.build_operators import convert, stored
 from phobos.semantics.build_subscripts import bare, extents_of, need_static
 from phobos.semantics.build_types import element_name, read_type, same_tensor, tile_type, undefined
@@ -123,12 +123,17 @@ def inline(b: Build, node: tree.Call, function: tree.Function, *, used: bool) ->
         )
         return b.error(node)
     b.call_count += 1
-    if b.call_count > MOST_CALLS:
+    if b.alone and b.call_count > MOST_CALLS_ALONE:
+        return b.error(node)  # kernels that call the function look further
+    if b.call_count > MOST_CALLS or len(b.frames) > MOST_DEEP:
+        deep = len(b.frames) > MOST_DEEP
         b.report(
             "PH107",
-            f"inlining makes more than {MOST_CALLS} calls of this kernel",
+            f"functions call each other more than {MOST_DEEP} deep"
+            if deep
+            else f"inlining makes more than {MOST_CALLS} calls of this kernel",
             node.callee,
-            f"the limit is {MOST_CALLS} calls",
+            f"the limit is {MOST_DEEP} levels" if deep else f"the limit is {MOST_CALLS} calls",
             help="call fewer functions from functions",
             root="call-limit",
         )

@@ -23,6 +23,12 @@ E = TypeVar("E", bound=ir.Expression)
 MOST_CALLS = 1000
 """Calls of functions that one kernel may hold after inlining."""
 
+MOST_CALLS_ALONE = 100
+"""Calls that are looked into while a function is analysed by itself."""
+
+MOST_DEEP = 64
+"""Functions that may be inside each other at one place after inlining."""
+
 
 class Frame:
     """One function being inlined (or the item itself): its name, its result, and its `return`s."""

@@ -121,16 +121,43 @@ def test_any_text_is_analysed(text: str) -> None:
 
 
 def test_deep_expressions_are_analysed() -> None:
-    chain = " + ".join(["1.0"] * 2000)
-    (unit,) = analyse("f.ph", kernel(71, f"  X[0] = {chain}\n")).units
-    assert unit.problems == ()
-    nested = "(" * 200 + "1.0" + ")" * 200
-    (unit,) = analyse("f.ph", kernel(72, f"  X[0] = {nested}\n")).units
-    assert unit.problems == ()
+    chain = " + ".join(["1.0"] * 250)
+    nested = "(" * 250 + "1.0" + ")" * 250
+    negated = "-" * 250 + "1.0"
+    calls = "exp(" * 250 + "1.0" + ")" * 250
+    blocks = "if n > 0 {\n" * 200 + "X[0] = 1.0\n" + "}\n" * 200
+    for number, value in enumerate((chain, nested, negated, calls)):
+        (unit,) = analyse("f.ph", kernel(710 + number, f"  X[0] = {value}\n")).units
+        assert (unit.item.problems, unit.problems) == ((), ())
+    text = f"kernel deep(X: tensor<f32>[N], n: i32) {{\n{blocks}}}\n"
+    (unit,) = analyse("f.ph", text).units
+    assert (unit.item.problems, unit.problems) == ((), ())
+
+
+def test_calls_in_calls_are_limited() -> None:
+    levels = "".join(f"fn g{n}(x: f32) -> f32 {{\n  return g{n + 1}(x) + 1.0\n}}\n" for n in range(90))
+    text = levels + "fn g90(x: f32) -> f32 {\n  return x\n}\n"
+    shallow = analyse("f.ph", text + kernel(82, "  X[0] = g30(1.0)\n")).kernels["k82"]
+    assert shallow.problems == ()
+    deep = analyse("f.ph", text + kernel(83, "  X[0] = g0(1.0)\n"))
+    assert any("more than 64 deep" in p.message for unit in deep.units for p in unit.problems)
+
+
+def test_a_chain_of_calls_is_told_outermost_first() -> None:
+    text = (
+        "fn inner(X: tensor<f32>[n], at: i32) {\n  X[at] = 1.0\n}\n"
+        "fn outer(X: tensor<f32>[n], at: i32) {\n  inner(X, at + 1)\n}\n"
+        "kernel k(X: tensor<f32>[4]) {\n  outer(X, 8)\n}\n"
+    )
+    module = analyse("f.ph", text)
+    unit = module.kernels["k"]
+    (problem,) = unit.problems
+    places = [module.absolute(unit, related.span) for related in problem.related]
+    assert [text[p.start : p.end] for p in places[:2]] == ["outer(X, 8)", "inner(X, at + 1)"]
 
 
 def test_calls_that_double_are_limited() -> None:
-    levels = "".join(f"fn f{n}(x: f32) -> f32 {{\n  return f{n + 1}(x) + f{n + 1}(x)\n}}\n" for n in range(20))
-    text = levels + "fn f20(x: f32) -> f32 {\n  return x\n}\n" + kernel(81, "  X[0] = f0(1.0)\n")
+    levels = "".join(f"fn g{n}(x: f32) -> f32 {{\n  return g{n + 1}(x) + g{n + 1}(x)\n}}\n" for n in range(11))
+    text = levels + "fn g11(x: f32) -> f32 {\n  return x\n}\n" + kernel(81, "  X[0] = g0(1.0)\n")
     module = analyse("f.ph", text)
     assert any("inlining makes more than" in p.message for unit in module.units for p in unit.problems)
