@@ -314,13 +314,13 @@ def bool_(problems: Problems, word: Token) -> Bool:
 def number_problem(word: Token) -> SyntaxProblem | None:
     """What is wrong with a number, if anything is."""
     problems: Problems = []
-    (int_ if word[2].isdigit() or not _FLOAT_START.match(word[2]) else float_)(problems, word)
+    (int_ if not _FLOAT_START.match(word[2]) else float_)(problems, word)
     return problems[0] if problems else None
 
 
 def int_(problems: Problems, word: Token) -> Int:
     start, end, text = word
-    if text.isdigit() and len(text) < 19:
+    if len(text) < 19 and text.isdigit() and text.isascii():
         return Int(start, end, int(text))
     if not text:
         return Int(start, end, 0)
