@@ -325,8 +325,9 @@ def _promise(b: Build, attribute: tree.Attribute, argument: tree.KeywordArg) -> 
         b.report(
             "PH302",
             f"the tile of `{name}` must be a positive integer or a constant",
-            value,
-            f"`{text}` is not an `@autotune` constant" if text else "not an integer",
+            argument.name,
+            "this promise",
+            related=(Related(b.span(value), f"`{text}` is not an `@autotune` constant" if text else "not an integer"),),
             help=f"did you mean `{near}`?" if near else "write a literal, or a name that `@autotune` declares",
             fix=_replace(b, value, near) if near else None,
         )
@@ -335,8 +336,9 @@ def _promise(b: Build, attribute: tree.Attribute, argument: tree.KeywordArg) -> 
         b.report(
             "PH302",
             f"the tile of `{name}` must be positive",
-            value,
-            f"this is {tile}",
+            argument.name,
+            "this promise",
+            related=(Related(b.span(value), f"this is {tile}"),),
             help="promise 1 or more; every extent is a multiple of 1",
         )
         return None
