@@ -8,6 +8,8 @@ wait for each other is for the schedulers: each block then is a coroutine of its
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import cache
 from time import perf_counter
 from typing import Any
 
@@ -78,8 +80,21 @@ def execute(
     }
     machine = Machine(code, grid, dims, params, buffers)
     run = _Run(machine, options)
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), _one_blas_thread():
         return run.all()
+
+
+@cache
+def _blas() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="blas")
+
+
+def _one_blas_thread() -> AbstractContextManager[Any]:
+    """Products of blocks are small: threads would wait for each other at every one, on a busy machine for very long."""
+    limited: AbstractContextManager[Any] = _blas().limit(limits=1)
+    return limited
 
 
 class _Run:
