@@ -203,7 +203,8 @@ def unexpected(
         kind = tokens.kinds[after] if after < len(tokens.kinds) else END
         what = found(tokens, after)
     closes = "RPAR" in failure.expected or "RSQB" in failure.expected
-    if failure.open >= 0 and closes and before in _OPERAND_ENDS and (at == len(piece) or kind in ")]"):
+    ends = at == len(piece) or kind in ")]" or (kind in "=a" and not _closed_later(kinds, at))
+    if failure.open >= 0 and closes and before in _OPERAND_ENDS and ends:
         return _unclosed(piece[failure.open], (start, end), kind, what)
     if kind in ")]" and failure.open < 0 and (at == 0 or "MISSING" not in failure.expected):
         opener = "(" if kind == ")" else "["
@@ -250,6 +251,16 @@ def _unclosed(opening: Token, place: tuple[int, int], kind: str, what: str) -> S
         related=((*place, f"expected `{closer}` before {what}" if kind != END else f"expected `{closer}` here"),),
         help=f"add a `{closer}`; a line may break only after `,`, an operator or an opening bracket",
     )  # fmt: skip
+
+
+def _closed_later(kinds: str, at: int) -> bool:
+    """Whether the bracket open at `at` is closed from there on."""
+    depth = 1
+    for kind in kinds[at:]:
+        depth += (kind in "([") - (kind in ")]")
+        if not depth:
+            return True
+    return False
 
 
 def _stray(token: Token, what: str) -> SyntaxProblem:

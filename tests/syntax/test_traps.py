@@ -64,6 +64,12 @@ def test_every_line_end_ends_a_statement(end: str) -> None:
     assert nodes_of(text) == nodes_of(body("let y = a\n- b"))
 
 
+@pytest.mark.parametrize("last", ["x", "1", "1.0", "true", "false", "f(x)", "X[0]", "(x)"])
+def test_a_line_that_ends_in_an_operand_is_a_statement(last: str) -> None:
+    assert problems(body(f"a = {last}\n-b")) == []
+    assert [show(s) for s in statements(f"a = {last}\n-b")] == [f"a = {last}", "-b"]
+
+
 def test_precedence_from_loosest_to_tightest() -> None:
     operators = ["||", "&&", "|", "^", "&", "==", "<", "<<", "+", "*"]
     for loose, tight in zip(operators, operators[1:]):
