@@ -68,7 +68,7 @@ def _shown(diagnostic: Diagnostic, text: str) -> str:
 
 
 def _syntax_errors(found: Iterable[Diagnostic]) -> int:
-    return sum(d.code < "PH100" and d.severity == "error" for d in found)
+    return sum(d.code.startswith("PH0") and d.severity == "error" for d in found)
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:

@@ -37,10 +37,15 @@ def decode(name: str, data: bytes) -> Source:
     return Source(name, text, bom)
 
 
+def refuse_python(name: str) -> None:
+    """Raises InputError for a file of Python."""
+    if name.endswith((".py", ".pyi")) and not os.path.isdir(name):
+        raise InputError(f"{name}: kernels in Python spelling are not read; phobos reads .ph files only")
+
+
 def read(name: str) -> Source:
     """The file called `name`. Raises InputError with the reason, in the user's terms."""
-    if name.endswith((".py", ".pyi")):
-        raise InputError(f"{name}: kernels in Python spelling are not read; phobos reads .ph files only")
+    refuse_python(name)
     try:
         with open(name, "rb") as stream:
             data = stream.read()
@@ -55,8 +60,7 @@ def read(name: str) -> Source:
 
 def read_stdin(name: str) -> Source:
     """Standard input, under the name it is to be reported by."""
-    if name.endswith((".py", ".pyi")):
-        raise InputError(f"{name}: kernels in Python spelling are not read; phobos reads .ph files only")
+    refuse_python(name)
     return decode(name, sys.stdin.buffer.read())
 
 
@@ -103,6 +107,7 @@ def find(paths: Iterable[str], configuration_of: Callable[[str], Configuration] 
     """The `.ph` files that `paths` mean, each once, in order of name. A file that is named is taken as it is."""
     found: dict[str, str] = {}
     for path in paths:
+        refuse_python(path)
         if os.path.isdir(path):
             names: Iterable[str] = walk(path, configuration_of)
         elif os.path.exists(path):

@@ -234,7 +234,7 @@ def _show(arguments: argparse.Namespace, configuration_of: configurations) -> in
         else find(arguments.paths or ["."], configuration_of)
     )
     if arguments.show_files:
-        print("\n".join(names))
+        sys.stdout.write("".join(name + "\n" for name in names))
         return 0
     shown: Configuration | None = None
     for name in names or ["."]:

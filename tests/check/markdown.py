@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from phobos.check import Configuration, findings
-from phobos.check.configuration import parse
+from phobos.check.configuration import DEFAULT, parse
 from phobos.diagnostic import Diagnostic
 from phobos.syntax.lines import LineIndex
 
@@ -74,7 +74,7 @@ def expectations(text: str) -> list[Expectation]:
     return out
 
 
-def judge(text: str, configuration: Configuration = Configuration(), path: str = "case.ph") -> list[str]:
+def judge(text: str, configuration: Configuration = DEFAULT, path: str = "case.ph") -> list[str]:
     """What is wrong with the findings of a text, as sentences; empty when every expectation is met."""
     return compare(text, findings(path, text, configuration))
 

@@ -34,7 +34,6 @@ def as_dict(diagnostic: Diagnostic, listing: Listing) -> dict[str, Any]:
         "message": diagnostic.message,
         "filename": name,
         **place(diagnostic.span, lines),
-        "label": diagnostic.label,
         "related": [
             {"message": related.message, "filename": name, **place(related.span, lines)}
             for related in diagnostic.related

@@ -56,7 +56,7 @@ def _rule(code: str) -> dict[str, Any]:
         },
         "helpUri": url(code),
         "defaultConfiguration": {"level": _LEVEL[rule.severity]},
-        "properties": {"tags": ["correctness" if code < "PH600" else "maintainability"]},
+        "properties": {"tags": ["correctness" if code < "PH6" else "maintainability"]},
     }  # fmt: skip
 
 

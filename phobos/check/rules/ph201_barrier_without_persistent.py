@@ -29,7 +29,8 @@ kernel two_steps(X: tensor<f32>[N], BAR: tensor<i32>[2]) {
 ```
 
 ## Fix
-`--fix --unsafe-fixes` adds the attribute. The grid is then sized by the card, so that the blocks must stride over the work.
+`--fix --unsafe-fixes` adds the attribute. The grid is then sized by the card, so that the blocks must stride
+over the work.
 
 ## Limits
 A host that sizes the grid itself still needs the attribute: it is the promise that the grid is resident.
