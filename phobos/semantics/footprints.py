@@ -28,12 +28,16 @@ from phobos.value import value
 
 @value
 class Footprint:
-    """One access: kind, and per axis (first, length) as polynomials, None where not affine."""
+    """One access: kind, and per axis (first, length) as polynomials, None where not affine.
+
+    A view is read where it is used: `access` stands there, and `evaluated` at its `let`.
+    """
 
     statement: ir.Statement
     access: ir.Access
     kind: Literal["load", "store", "atomic"]
     axes: tuple[tuple[Poly, Poly] | None, ...]
+    evaluated: ir.Access
 
 
 @value
@@ -76,9 +80,15 @@ def footprints_of(program: Program) -> tuple[Footprint, ...]:
     views: dict[ir.Variable, ir.Access] = {}
     found: list[Footprint] = []
 
-    def note(statement: ir.Statement, access: ir.Access, kind: Literal["load", "store", "atomic"]) -> None:
+    def note(
+        statement: ir.Statement,
+        access: ir.Access,
+        kind: Literal["load", "store", "atomic"],
+        use: ir.Expression | None = None,
+    ) -> None:
         if isinstance(access.base, ir.Tensor) and access.base.name not in barriers:
-            found.append(Footprint(statement, access, kind, axes_of(values, access)))
+            at = access if use is None else ir.Access(use.span, use.calls, access.base, access.subs)
+            found.append(Footprint(statement, at, kind, axes_of(values, access), access))
 
     for statement in statements_of(program.body):
         if statement in values.unreachable:
@@ -88,7 +98,7 @@ def footprints_of(program: Program) -> tuple[Footprint, ...]:
         for root in expressions_in(statement):
             for expression in walk(root):
                 if isinstance(expression, ir.VariableRef) and expression.variable in views:
-                    note(statement, views[expression.variable], "load")
+                    note(statement, views[expression.variable], "load", expression)
                 elif isinstance(expression, ir.TensorRef):
                     note(statement, _whole(expression, values), "load")
         match statement:
@@ -144,6 +154,7 @@ class _Conflicts:
         if not grid.persistent and not any(axis.read for axis in grid.axes):
             self.axes = ()  # one block
         self._written = written_tensors(program)
+        self._order = {statement: index for index, statement in enumerate(statements_of(program.body))}
         self._cell_values = CellValues(program, self.values, self._is_fixed, self._is_steady)
         self._atomics = [s for s in statements_of(program.body) if isinstance(s, ir.Atomic)]
 
@@ -164,7 +175,7 @@ class _Conflicts:
     def _grouped(self, footprints: list[Footprint]) -> list[_Group]:
         groups: dict[object, _Group] = {}
         for footprint in footprints:
-            context = self.values.context(footprint.access)
+            context = self.values.context(footprint.evaluated)
             if footprint.kind == "load":
                 # A view is read where it is used: what holds there holds as well as what held at its `let`.
                 here = self.values.context(footprint.statement)
@@ -370,7 +381,7 @@ class _Conflicts:
         unknowable: str | None,
     ) -> Conflict:
         first, second = a.first, b.first
-        if second.access.span.start < first.access.span.start:
+        if self._order[second.statement] < self._order[first.statement]:
             first, second = second, first
         begins = start if isinstance(start, ir.Barrier) else None
         if unknowable is not None or cells_a is None or cells_b is None:
@@ -416,7 +427,8 @@ class _Conflicts:
         if self._atomics:
             if self._won(a) and self._won(b):
                 return "both run only for one result of an atomic"
-            tensor = self._ordered(a.first.statement, b.first.statement)
+            atomic = next((g.first.access.base.name for g in (a, b) if g.first.kind == "atomic"), None)
+            tensor = self._ordered(a.first.statement, b.first.statement, atomic)
             if tensor is not None:
                 return f"both blocks do an atomic on `{tensor}` between the two, which may order them"
             for one, other in ((a, b), (b, a)):
@@ -440,13 +452,17 @@ class _Conflicts:
                             return True
         return False
 
-    def _ordered(self, a: ir.Statement, b: ir.Statement) -> str | None:
-        """A tensor on which both do an atomic, one after `a` and one before `b`, or the other way round."""
+    def _ordered(self, a: ir.Statement, b: ir.Statement, mine: str | None) -> str | None:
+        """A tensor on which both do an atomic, one after `a` and one before `b`, or the other way round.
+
+        Where one of the two is itself an atomic, more of them on that tensor (`mine`) order nothing.
+        """
         for one, other in ((a, b), (b, a)):
             after = {s.tensor.name for s in self._atomics if s in self.flow.reached(one)}
             for atomic in self._atomics:
-                if atomic.tensor.name in after and other in self.flow.reached(atomic):
-                    return atomic.tensor.name
+                name = atomic.tensor.name
+                if name in after and name != mine and other in self.flow.reached(atomic):
+                    return name
         return None
 
     # --- aliases ----------------------------------------------------------------------------------

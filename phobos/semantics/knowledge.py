@@ -25,8 +25,9 @@ def poly_of_key(key: object) -> Poly:
 class Knowledge:
     """Filled by the evaluator as it meets atoms; asked by every later fact."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, *, least_extent: int = 0) -> None:
         self.program = program
+        self.least_extent = least_extent
         self.promised: dict[str, tuple[Promise, ...]] = {}
         for promise in program.promises:
             if promise.tile > 0:
@@ -114,6 +115,8 @@ class Knowledge:
     ) -> tuple[list[Poly], Iterable[Atom]]:
         one = Poly({(atom,): 1})
         match atom[0]:
+            case "dim" if self.least_extent:
+                return [one - self.least_extent], ()
             case "blocks":
                 return [one - 1], ()
             case "block":

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from phobos.semantics import ir
+from phobos.semantics.combine import follows
 from phobos.semantics.conditions import All, Condition, Opaque, differences
 from phobos.semantics.flow import FIRST, LATER, NEXT, SAME, Reach
 from phobos.semantics.knowledge import ROOT, Knowledge, poly_of_key
@@ -25,7 +26,6 @@ Shared = Callable[[Atom], bool]
 NESTED = frozenset({"div", "min", "max"})
 MOST_NODES = 100
 DEEPEST = 6
-THOROUGH = 240  # the effort where no split is left
 QUICK = 12  # the effort of a proof that a split into cases may still make easy
 
 
@@ -58,7 +58,7 @@ class Pair:
         self.values = values
         self.block_axes = tuple(axes)
         known = values.knowledge
-        self.knowledge = Knowledge(values.program)
+        self.knowledge = Knowledge(values.program, least_extent=1)  # blocks of an empty tensor meet nowhere
         self.knowledge.parents, self.knowledge.depths = known.parents, known.depths
         self._shared = shared
         self._relations = {
@@ -72,6 +72,7 @@ class Pair:
         self._both = ((a, self.a), (b, self.b))
         self._limits = limits
         self._bounds: list[Poly] | None = None
+        self._thorough = True
         self.guarded = any(
             at.condition is not None for cells in (a, b) for at in cells.context.chain()
         ) or bool(a.reach.given or b.reach.given)
@@ -222,6 +223,7 @@ class Pair:
         if any(mine.get(key, holds) != holds for key, holds in self.b.flags):
             return True
         budget = [nodes]
+        self._thorough = nodes >= MOST_NODES
         return all(self._refuted(list(case.given), case.equal, 0, budget) for case in self._cases(same_block_too))
 
     def _cases(self, same_block_too: bool) -> Iterator[_Case]:
@@ -286,7 +288,9 @@ class Pair:
         everything = [poly for poly in everything if any(c < 0 for c in poly.terms.values())]
         self._learn_signs(gaps)
         prepared = self._prepared(everything, gaps)
-        if any(never_negative(goal, prepared, nonneg, THOROUGH) for goal in goals):
+        if any(never_negative(goal, prepared, nonneg) for goal in goals):
+            return True
+        if self._thorough and any(follows(goal, prepared, nonneg) for goal in goals):
             return True
         return depth > 0 and self.guarded and self._impossible(extra, put)
 

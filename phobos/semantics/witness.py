@@ -119,7 +119,7 @@ def search(
             if met is None or (met.needs_data and not data):
                 met = _met(question, one, other, counts, settings, cell, data)
             break
-        if not found and boxes[0] and boxes[1]:
+        if not found and len({box.block for side in boxes for box in side}) > 1:
             apart += 1
         key = tuple(settings["param", name] for name in params)
         without[key] = without.get(key, False) or found
