@@ -7,9 +7,9 @@ from phobos.codegen.context import Context
 from phobos.codegen.elementwise import Loop
 from phobos.codegen.expressions import Element, as_type, dtype_of, point
 from phobos.lowering import ops
+from phobos.lowering.layout import Layout
 from phobos.semantics import ir
 
-WARP = 32
 _FUNCTION = {"rowmax": "ph_larger", "rowsum": "ph_sum", "rowargmax": "ph_first_largest"}
 _LOWEST = {"double": "(-__longlong_as_double(0x7ff0000000000000LL))", "float": "(-__int_as_float(0x7f800000))"}
 
@@ -41,27 +41,34 @@ def reduce(context: Context, statement: ops.Reduce) -> None:
             out.line(f"part[{i}] = {combine}(part[{i}], {text});")
 
         loop.twice(loop.whole(), lambda masked: loop.run(body, masked))
-        within = min(layout.across, WARP)
-        if within > 1:
+        lanes, warps = layout.lanes_along, layout.warps_along
+        if lanes > 1:
             with out.rows(f"for (int i = 0; i < {rows}; ++i)"):
-                out.line(f"part[i] = ph_combine<{within}>(part[i], {combine});")
-        warps = layout.across // WARP
+                out.line(f"part[i] = ph_combine<{lanes}>(part[i], {combine});")
         if warps > 1:
             scratch = context.lowered.shared.places[context.lowered.scratches[statement]]
+            first, stride = _first_group(layout, loop)
             out.line(f"{part}* const parts = ({part}*)(shared + {scratch.offset});")
-            out.line(f"if (tid % {WARP} == 0)")
-            out.line(f"  for (int i = 0; i < {rows}; ++i) parts[tid / {WARP} * {rows} + i] = part[i];")
+            out.line(f"if (tid % {lanes} == 0)")
+            out.line(f"  for (int i = 0; i < {rows}; ++i) parts[tid / {lanes} * {rows} + i] = part[i];")
             out.line("__syncthreads();")
-            first = "0" if layout.downs == 1 else f"{loop.down} * {warps}"
             with out.rows(f"for (int i = 0; i < {rows}; ++i)"):
                 out.line(f"part[i] = parts[({first}) * {rows} + i];")
                 out.line("#pragma unroll")
-                out.line(
-                    f"for (int w = 1; w < {warps}; ++w) part[i] = {combine}(part[i], parts[({first} + w) * {rows} + i]);"
-                )
+                other = f"parts[({first} + w * {stride}) * {rows} + i]"
+                out.line(f"for (int w = 1; w < {warps}; ++w) part[i] = {combine}(part[i], {other});")
         if statement in context.lowered.two_phase:
             out.line("__syncthreads();  // all is read before any is stored")
         _keep_rows(context, statement, loop)
+
+
+def _first_group(layout: Layout, loop: Loop) -> tuple[str, int]:
+    """The first of the groups of lanes that hold a thread's row, and how far apart they are."""
+    if layout.is_fragment:
+        across = layout.warps_across
+        warp = "tid / 32" if layout.warps_used * 32 == layout.threads else f"tid / 32 % {layout.warps_used}"
+        return f"{warp} / {across} * {across * 8} + tid % 32 / 4", 8
+    return ("0" if layout.downs == 1 else f"{loop.down} * {layout.warps_along}"), 1
 
 
 def _keep_rows(context: Context, statement: ops.Reduce, loop: Loop) -> None:
@@ -74,13 +81,7 @@ def _keep_rows(context: Context, statement: ops.Reduce, loop: Loop) -> None:
         if place is None:
             out.line(f"{name}[i] = {value};")
             return
-        group = layout.row_group
-        row = (
-            f"({loop.down} + i * {layout.row_stride})"
-            if group == 1
-            else (f"({loop.down} * {group} + i / {group} * {layout.row_stride} + i % {group})")
-        )
-        row = "0" if layout.rows == 1 else row
+        row = "0" if layout.rows == 1 else f"({loop.row('i')})"
         out.line(
             f"if ({loop.along} == 0 && {row} < {layout.rows}) {name}[{row} * {place.pitch}] = {spelling.to_cell(value, dtype)};"
         )

@@ -194,6 +194,51 @@ template <int N, typename T, typename F> __device__ __forceinline__ T ph_combine
   return x;
 }
 """,
+    # --- tensor cores ---------------------------------------------------------------------------------
+    "ph_shared_address": """\
+__device__ __forceinline__ unsigned ph_shared_address(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
+""",
+    "ph_fragment_4": """\
+// Four 8 x 8 pieces: 16 rows of the left operand, 16 of K. Each lane names one row of a piece.
+template <typename T> __device__ __forceinline__ void ph_fragment_4(unsigned (&x)[4], const T* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(ph_shared_address(row)) : "memory");
+}
+""",
+    "ph_fragment_2": """\
+template <typename T> __device__ __forceinline__ void ph_fragment_2(unsigned (&x)[2], const T* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+               : "=r"(x[0]), "=r"(x[1]) : "r"(ph_shared_address(row)) : "memory");
+}
+""",
+    "ph_fragment_2_turned": """\
+template <typename T> __device__ __forceinline__ void ph_fragment_2_turned(unsigned (&x)[2], const T* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+               : "=r"(x[0]), "=r"(x[1]) : "r"(ph_shared_address(row)) : "memory");
+}
+""",
+    "ph_multiply_f16": """\
+// 16 x 8 sums += 16 x 16 times 16 x 8.
+__device__ __forceinline__ void ph_multiply_f16(float* upper, float* lower, const unsigned (&a)[4], const unsigned (&b)[2]) {
+#if __CUDA_ARCH__ >= 800
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(upper[0]), "+f"(upper[1]), "+f"(lower[0]), "+f"(lower[1])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#else
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+      : "+f"(upper[0]), "+f"(upper[1]), "+f"(lower[0]), "+f"(lower[1]) : "r"(a[0]), "r"(a[1]), "r"(b[0]));
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+      : "+f"(upper[0]), "+f"(upper[1]), "+f"(lower[0]), "+f"(lower[1]) : "r"(a[2]), "r"(a[3]), "r"(b[1]));
+#endif
+}
+""",
+    "ph_multiply_bf16": """\
+__device__ __forceinline__ void ph_multiply_bf16(float* upper, float* lower, const unsigned (&a)[4], const unsigned (&b)[2]) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(upper[0]), "+f"(upper[1]), "+f"(lower[0]), "+f"(lower[1])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+""",
     # --- waiting, and how a kernel stops --------------------------------------------------------------
     "ph_report": """\
 // Lies in host memory that the device can write. Whoever stops the grid first says why.

@@ -75,6 +75,8 @@ class Loop:
             guards.append(f"{self.down} == 0")
         if owned and layout.columns == 1 and layout.across > 1:
             guards.append(f"{self.along} == 0")
+        if owned and layout.warps_used * 32 < layout.threads:
+            guards.append(f"tid < {layout.warps_used * 32}")
         if guards:
             with out.block(f"if ({' && '.join(guards)})"):
                 self._rows(body, masked, before, after)
@@ -83,24 +85,36 @@ class Loop:
 
     @property
     def down(self) -> str:
-        return "0" if self.layout.downs == 1 else f"down{self.layout.across}"
+        return place_names(self.layout)[0]
 
     @property
     def along(self) -> str:
-        return "tid" if self.layout.downs == 1 else f"along{self.layout.across}"
+        return place_names(self.layout)[1]
+
+    def row(self, i: str) -> str:
+        """The row of row register `i`."""
+        layout, group = self.layout, self.layout.row_group
+        if layout.is_fragment:
+            return f"{self.down} / 8 * {layout.warp_rows} + {self.down} % 8 + {i} * 8"
+        if group == 1:
+            return _affine(self.down, 1, i, layout.row_stride)
+        return f"{_affine(self.down, group, f'({i} / {group})', layout.row_stride)} + {i} % {group}"
+
+    def column(self, j: str) -> str:
+        """The first column of column step `j`."""
+        layout = self.layout
+        if layout.is_fragment:
+            lane = f"{self.along} % 4" + (f" * {layout.vector}" if layout.vector > 1 else "")
+            return f"{self.along} / 4 * {layout.warp_columns} + {lane} + {j} * {layout.column_stride}"
+        return _affine(self.along, layout.vector, j, layout.column_stride)
 
     def _rows(self, body: Body, masked: bool, before: object, after: object) -> None:
         out, layout = self.context.out, self.layout
         if layout.rows == 1:
             self._columns(body, masked, "0", "0", before, after)
             return
-        group = layout.row_group
         with out.rows(f"for (int i = 0; i < {layout.row_registers}; ++i)"):
-            if group == 1:
-                row = _affine(self.down, 1, "i", layout.row_stride)
-            else:
-                row = f"{_affine(self.down, group, f'(i / {group})', layout.row_stride)} + i % {group}"
-            out.line(f"const int r = {row};")
+            out.line(f"const int r = {self.row('i')};")
             if layout.rows_exact:
                 self._columns(body, masked, "i", "r", before, after)
             else:
@@ -113,7 +127,7 @@ class Loop:
             self._vector(body, masked, i, row, "0", "0", before, after)
             return
         with out.rows(f"for (int j = 0; j < {layout.column_steps}; ++j)"):
-            out.line(f"const int c = {_affine(self.along, layout.vector, 'j', layout.column_stride)};")
+            out.line(f"const int c = {self.column('j')};")
             if layout.columns_exact:
                 self._vector(body, masked, i, row, "j", "c", before, after)
             else:
@@ -202,6 +216,26 @@ class Loop:
             spell(False)
         with out.block("else"):
             spell(True)
+
+
+def place_names(layout: Layout) -> tuple[str, str]:
+    """The C++ variables that hold a thread's place in a layout."""
+    if layout.is_fragment:
+        shape = f"{layout.warps_down}x{layout.warps_across}"
+        return f"down{shape}", f"along{shape}"
+    if layout.downs == 1:
+        return "0", "tid"
+    return f"down{layout.across}", f"along{layout.across}"
+
+
+def place_definition(layout: Layout) -> str:
+    """The line that sets them."""
+    down, along = place_names(layout)
+    if layout.is_fragment:
+        warp = "tid / 32" if layout.warps_used * 32 == layout.threads else f"tid / 32 % {layout.warps_used}"
+        across = layout.warps_across
+        return f"const int {down} = {warp} / {across} * 8 + tid % 32 / 4, {along} = {warp} % {across} * 4 + tid % 4;"
+    return f"const int {down} = tid / {layout.across}, {along} = tid % {layout.across};"
 
 
 def whole_view(variable: ir.Variable) -> View:
@@ -371,7 +405,9 @@ def _load_one(context: Context, cells: Cells, array: str, names: tuple[str, ...]
     inside = cells.inside(at, range(len(at)))
     cell = spelling.CELLS[cells.dtype]
     text = f"{cells.base}[{cells.offset(at)}]"
-    context.out.line(f"const {cell} {array}[1] = {{{inside + ' ? ' + text + f' : {spelling.empty_cell(cells.dtype)}' if inside else text}}};")
+    context.out.line(
+        f"const {cell} {array}[1] = {{{inside + ' ? ' + text + f' : {spelling.empty_cell(cells.dtype)}' if inside else text}}};"
+    )
 
 
 def _register(layout: Layout, i: str, j: str, v: str) -> str:

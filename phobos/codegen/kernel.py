@@ -8,6 +8,7 @@ time after which a wait is too long.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Literal
 
@@ -143,16 +144,13 @@ def _body(context: Context) -> str:
                 out.line(f"{name} = {spelling.convert(name, 'f32', param.dtype)};")
         _block(context, context.lowered.body)
     text = "\n".join(out.lines[mark:])
-    places = []
-    for across in _acrosses(context):
-        if f"down{across}" in text or f"along{across}" in text:
-            places.append(f"  const int down{across} = tid / {across}, along{across} = tid % {across};")
-    lines = out.lines[1:mark] + places + out.lines[mark:-1]
+    places: dict[str, None] = {}
+    for layout in context.layouts.all():
+        down, along = elementwise.place_names(layout)
+        if re.search(rf"\b({down}|{along})\b", text) and down != "0":
+            places["  " + elementwise.place_definition(layout)] = None
+    lines = out.lines[1:mark] + list(places) + out.lines[mark:-1]
     return "\n".join(lines)
-
-
-def _acrosses(context: Context) -> list[int]:
-    return sorted({layout.across for layout in context.layouts.all()})
 
 
 def _used(body: ir.Block) -> set[tuple[str, int]]:

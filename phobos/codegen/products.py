@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from phobos.codegen import spelling
 from phobos.codegen.context import Context
-from phobos.codegen.elementwise import Loop
+from phobos.codegen.elementwise import Loop, whole_view
 from phobos.codegen.expressions import dtype_of
 from phobos.codegen.leaves import Cells, view_of
 from phobos.language.scalars import scalar
@@ -18,17 +18,17 @@ def product(context: Context, dot: ops.Dot) -> None:
     plan = context.lowered.products[dot]
     out, layout = context.out, plan.layout
     assert isinstance(dot.result.type, ir.TileT)
-    number = spelling.VALUES[plan.dtype]
+    number = spelling.VALUES[plan.total]
     result_dtype = dot.result.type.dtype
     in_registers = context.place(dot.result) is None
-    direct = in_registers and result_dtype == plan.dtype
+    direct = in_registers and result_dtype == plan.total
     sums = context.name(dot.result) if direct else "sums"
     with out.block():
         if not direct:
             out.line(f"{number} sums[{layout.registers}];")
         if not (direct and dot.accumulate):
             with out.rows(f"for (int n = 0; n < {layout.registers}; ++n)"):
-                out.line(f"{sums}[n] = {spelling.zero(plan.dtype)};")
+                out.line(f"{sums}[n] = {spelling.zero(plan.total)};")
         _multiply(context, dot, plan, sums, number)
         if not direct:
             _keep(context, dot, plan, number)
@@ -42,14 +42,16 @@ def _multiply(context: Context, dot: ops.Dot, plan: Product, sums: str, number: 
         _Side(context, plan, plan.right, "right", columns, dot.transposed, plan.right_pitch),
     ]
     length = str(plan.length) if plan.length is not None else sides[0].length
-    offset = 0
+    cell = spelling.CELLS[plan.dtype] if plan.unit == "mma" else number
     if plan.staged_bytes:
         base = context.lowered.shared.places[context.lowered.scratches[dot]].offset
-        for side in sides:
+        for side, offset in zip(sides, (0, plan.left_bytes), strict=True):
             if side.operand.staged:
-                out.line(f"{number}* const {side.name} = ({number}*)(shared + {base + offset});")
-                offset += plan.step * side.pitch * scalar(plan.dtype).bytes
+                out.line(f"{cell}* const {side.name} = ({cell}*)(shared + {base + offset});")
     loop = Loop(context, layout, (rows, columns))
+    if plan.unit == "mma":
+        _on_tensor_cores(context, dot, plan, loop, sides, length, sums)
+        return
     staged = [side for side in sides if side.operand.staged]
     if not staged:
         with out.block(f"for (int k = 0; k < {length}; ++k)"):
@@ -71,6 +73,45 @@ def _multiply(context: Context, dot: ops.Dot, plan: Product, sums: str, number: 
             _step(context, plan, loop, sides, sums, number, "k", "(int)k0 + k")
 
 
+def _on_tensor_cores(
+    context: Context, dot: ops.Dot, plan: Product, loop: Loop, sides: list[_Side], length: str, sums: str
+) -> None:
+    """Steps of K in shared memory as f16 or bf16; each warp multiplies its part in pieces of 16 x 8 x 16."""
+    out, layout = context.out, plan.layout
+    left, right = sides
+    staged = [side for side in sides if side.operand.staged]
+    pieces_down, pieces_across = layout.row_steps // 2, layout.column_steps
+    warp = "tid / 32" if layout.warps_used * 32 == layout.threads else f"tid / 32 % {layout.warps_used}"
+    out.line(f"const int warp_row = {warp} / {layout.warps_across} * {layout.warp_rows};")
+    out.line(f"const int warp_column = {warp} % {layout.warps_across} * {layout.warp_columns};")
+    out.line("const int lane = tid % 32;")
+    with out.block(f"for (long long k0 = 0; k0 < {length}; k0 += {plan.step})"):
+        if staged:
+            if plan.length is None or plan.length > plan.step:
+                out.line("if (k0 > 0) __syncthreads();  // the step before has been read")
+            for side in staged:
+                side.stage(length)
+            out.line("__syncthreads();")
+        with out.rows(f"for (int k = 0; k < {plan.step}; k += 16)"):
+            out.line(f"unsigned a[{pieces_down}][4], b[{pieces_across}][2];")
+            with out.rows(f"for (int i = 0; i < {pieces_down}; ++i)"):
+                at = left.half("warp_row + i * 16 + lane % 16", "k + lane / 16 * 8")
+                out.line(f"ph_fragment_4(a[i], {at});")
+            if dot.transposed:
+                at = right.half("warp_column + j * 8 + lane % 8", "k + lane / 8 % 2 * 8")
+                load = f"ph_fragment_2(b[j], {at});"
+            else:
+                at = right.half("k + lane % 16", "warp_column + j * 8")
+                load = f"ph_fragment_2_turned(b[j], {at});"
+            with out.rows(f"for (int j = 0; j < {pieces_across}; ++j)"):
+                out.line(load)
+            with out.rows(f"for (int i = 0; i < {pieces_down}; ++i)"):
+                with out.rows(f"for (int j = 0; j < {pieces_across}; ++j)"):
+                    columns = layout.column_registers
+                    upper, lower = f"{sums} + i * {2 * columns} + j * 2", f"{sums} + (i * 2 + 1) * {columns} + j * 2"
+                    out.line(f"ph_multiply_{plan.dtype}({upper}, {lower}, a[i], b[j]);")
+
+
 def _step(
     context: Context, plan: Product, loop: Loop, sides: list[_Side], sums: str, number: str, k: str, deep: str
 ) -> None:
@@ -85,11 +126,11 @@ def _step(
     elif group > 1 and left.operand.staged and left.pitch % group == 0:
         width = min(group, 16 // scalar(plan.dtype).bytes)
         with out.rows(f"for (int i = 0; i < {rows}; i += {width})"):
-            row = f"{loop.down} * {group} + i / {group} * {layout.row_stride} + i % {group}"
+            row = loop.row("i")
             out.line(f"ph_load<{width}>(a + i, left + {k} * {left.pitch} + {row});")
     else:
         with out.rows(f"for (int i = 0; i < {rows}; ++i)"):
-            row = f"{loop.down} * {group} + i / {group} * {layout.row_stride} + i % {group}"
+            row = loop.row("i")
             if not layout.rows_exact:
                 row = f"min({row}, {layout.rows - 1})"
             out.line(f"a[i] = {left.cell(row, k, deep)};")
@@ -98,7 +139,7 @@ def _step(
         out.line(f"b[0] = {right.cell('0', k, deep)};")
     else:
         with out.rows(f"for (int j = 0; j < {layout.column_steps}; ++j)"):
-            column = f"{loop.along} * {vector} + j * {layout.column_stride}"
+            column = loop.column("j")
             if not layout.columns_exact:
                 column = f"min({column}, {layout.columns - vector})"
             width = min(vector, 16 // scalar(plan.dtype).bytes)
@@ -131,7 +172,7 @@ class _Side:
                 view = view_of(context, inner.access, prefix)
             else:
                 assert isinstance(inner, ir.VariableRef)
-                view = context.views[inner.variable]
+                view = context.views.get(inner.variable) or whole_view(inner.variable)
             self.cells = Cells(context, view, prefix)
             self.length = view.lengths[-1 if k_last else -2]
 
@@ -161,8 +202,20 @@ class _Side:
         row, column = (line, deep) if self.k_last else (deep, line)
         return self.converted(f"{name}[({row}) * {place.pitch} + {column}]")
 
+    def half(self, row: str, column: str) -> str:
+        """The address of a cell of a tensor-core operand, staged or in place, by its own row and column."""
+        if self.operand.staged:
+            return f"{self.name} + ({row}) * {self.pitch} + {column}"
+        variable = self.operand.variable
+        assert variable is not None
+        place = self.context.place(variable)
+        assert place is not None
+        deep = ("(int)k0 + " + column) if self.k_last else column
+        row = row if self.k_last else "(int)k0 + " + row
+        return f"{self.context.name(variable)} + ({row}) * {place.pitch} + {deep}"
+
     def stage(self, length: str) -> None:
-        """Copy one step of K: `name[k * pitch + line]`, zero where K or a tensor ends."""
+        """Copy one step of K, zero where K or a tensor ends: `name[k * pitch + line]`, or as it lies on tensor cores."""
         assert self.cells is not None
         context, plan, cells = self.context, self.plan, self.cells
         threads, step = context.program.launch.threads, plan.step
@@ -209,11 +262,29 @@ class _Side:
                         f"const {spelling.CELLS[cells.dtype]} x[1] = {{{cells.base}[{cells.offset(cells_at(cells, at))}]}};"
                     )
                 del single
+                if self.plan.unit == "mma":
+                    self._keep_halves(width)
+                    return
                 for n in range(width):
                     place = (
                         f"({k} + {n}) * {self.pitch} + {line}" if self.k_last else f"{k} * {self.pitch} + {line} + {n}"
                     )
                     out.line(f"{self.name}[{place}] = {self.converted(f'x[{n}]')};")
+
+    def _keep_halves(self, width: int) -> None:
+        """`x` to its place, in one access where its cells are what the instruction takes."""
+        out, dtype = self.context.out, self.plan.dtype
+        place = f"down * {self.pitch} + along"
+        same = self.operand.dtype == dtype and not isinstance(self.operand.expression, ir.Convert)
+        if not same:
+            out.line(f"{spelling.CELLS[dtype]} y[{width}];")
+            for n in range(width):
+                out.line(f"y[{n}] = {spelling.to_cell(self.converted(f'x[{n}]'), dtype)};")
+        kept = "x" if same else "y"
+        if width > 1:
+            out.line(f"ph_store<{width}>({self.name} + {place}, {kept});")
+        else:
+            out.line(f"{self.name}[{place}] = {kept}[0];")
 
 
 def cells_at(cells: Cells, at: tuple[str, ...]) -> tuple[str, ...]:
@@ -240,8 +311,8 @@ def _keep(context: Context, dot: ops.Dot, plan: Product, number: str) -> None:
     dtype, name, place = dot.result.type.dtype, context.name(dot.result), context.place(dot.result)
     if place is None:
         with out.rows(f"for (int n = 0; n < {layout.registers}; ++n)"):
-            total = f"{name}[n] + {spelling.convert('sums[n]', plan.dtype, dtype)}" if dot.accumulate else "sums[n]"
-            out.line(f"{name}[n] = {spelling.convert(total, plan.dtype, dtype)};")
+            total = f"{name}[n] + {spelling.convert('sums[n]', plan.total, dtype)}" if dot.accumulate else "sums[n]"
+            out.line(f"{name}[n] = {spelling.convert(total, plan.total, dtype)};")
         return
     loop = Loop(context, layout, (layout.rows, layout.columns))
 
@@ -250,8 +321,8 @@ def _keep(context: Context, dot: ops.Dot, plan: Product, number: str) -> None:
         cell = f"{name}[{row} * {place.pitch} + {at}]"
         value = f"sums[{register}]"
         if dot.accumulate:
-            value = f"({spelling.convert(spelling.from_cell(cell, dtype), dtype, plan.dtype)} + {value})"
-        out.line(f"{cell} = {spelling.to_cell(spelling.convert(value, plan.dtype, dtype), dtype)};")
+            value = f"({spelling.convert(spelling.from_cell(cell, dtype), dtype, plan.total)} + {value})"
+        out.line(f"{cell} = {spelling.to_cell(spelling.convert(value, plan.total, dtype), dtype)};")
 
     if any(s.variable is dot.result for s in (plan.left, plan.right)):
         out.line("__syncthreads();  // all is read before any is stored")

@@ -10,15 +10,13 @@ from phobos.language.scalars import scalar
 from phobos.lowering import hazards, homes, ops, shared, walk
 from phobos.lowering.layouts import Layouts, choose
 from phobos.lowering.normal import normalise
-from phobos.lowering.products import Product, products_of
+from phobos.lowering.products import Product, against_tensor_cores, padded, products_of
 from phobos.lowering.shared import Scratch, SharedPlan
 from phobos.semantics import ir
 from phobos.semantics.masks import Mask, masks_of
 from phobos.semantics.program import Program
 from phobos.semantics.values import Values, values_of
 from phobos.value import value
-
-WARP = 32
 
 
 @value
@@ -62,10 +60,13 @@ def lower(program: Program, options: Options = DEFAULTS) -> Lowered:
     values = values_of(program)
     body, origins = normalise(program)
     at_home = homes.shared_variables(body)
-    layouts = choose(body, at_home, program.launch.threads, values, vectors=options.vectors)
-    products = products_of(program, body, layouts, at_home, options.arch)
+    reasons = against_tensor_cores(program, body)
+    layouts = choose(
+        body, at_home, program.launch.threads, values, lambda dot: reasons[dot] == "", vectors=options.vectors
+    )
+    products = products_of(body, layouts, at_home, reasons, options.arch)
     scratches = {s.statement: s for s in _scratches(body, layouts, products)}
-    plan = shared.plan(body, at_home, list(scratches.values()))
+    plan = shared.plan(body, at_home, list(scratches.values()), padded(products))
     waits = hazards.place(body, layouts, plan, values, scratches, origins)
     return Lowered(
         program,
@@ -88,10 +89,10 @@ def _scratches(body: ir.Block, layouts: Layouts, products: dict[ir.Statement, Pr
         match statement:
             case ops.Reduce(kind=kind, source=source):
                 layout = layouts.of(statement)
-                if layout.across > WARP:
+                if layout.warps_along > 1:
                     assert isinstance(source.type, ir.TileT)
                     cell = 16 if kind == "rowargmax" else max(4, scalar(source.type.dtype).bytes)
-                    size = layout.threads // WARP * layout.row_registers * cell
+                    size = layout.threads // layout.lanes_along * layout.row_registers * cell
                     found.append(Scratch(statement, "the partial results of a row", shared_size(size)))
             case ops.Dot():
                 if size := products[statement].staged_bytes:

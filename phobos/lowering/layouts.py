@@ -7,6 +7,8 @@ the number that costs least: registers and idle threads, row sums across warps, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from phobos.language.scalars import scalar
 from phobos.lowering import ops, walk
 from phobos.lowering.layout import Layout
@@ -26,14 +28,14 @@ Owner = ir.Variable | ir.Statement
 class _Space:
     """The rows and columns one variable or statement runs over, before they have threads."""
 
-    __slots__ = ("columns", "element_bytes", "group", "product", "reduced", "rows", "vector")
+    __slots__ = ("columns", "element_bytes", "fragment", "group", "product", "reduced", "rows", "vector")
 
     def __init__(self, rows: int, columns: int) -> None:
         self.rows, self.columns = rows, columns
         self.group: _Group = _Group()
         self.group.spaces.append(self)
         self.vector: _Class = _Class()
-        self.reduced = self.product = False
+        self.reduced = self.product = self.fragment = False
         self.element_bytes = 0  # of the tensor elements it loads or stores, 0: none
 
 
@@ -63,13 +65,14 @@ class _Class:
 
 
 class _Group:
-    __slots__ = ("across", "joined", "row_group", "spaces")
+    __slots__ = ("across", "joined", "row_group", "spaces", "warps")
 
     def __init__(self) -> None:
         self.joined: _Group | None = None
         self.spaces: list[_Space] = []
         self.across = 0
         self.row_group = 1
+        self.warps: tuple[int, int] | None = None
 
     def find(self) -> _Group:
         one = self
@@ -98,9 +101,18 @@ class Layouts:
 
 
 def choose(
-    body: ir.Block, shared: dict[ir.Variable, str], threads: int, values: Values, *, vectors: bool = True
+    body: ir.Block,
+    shared: dict[ir.Variable, str],
+    threads: int,
+    values: Values,
+    fragments: Callable[[ops.Dot], bool],
+    *,
+    vectors: bool = True,
 ) -> Layouts:
-    """Layouts of a normalised body. `vectors=False` keeps every access to one element (bases of any address)."""
+    """Layouts of a normalised body. `fragments` says which products run on tensor cores.
+
+    `vectors=False` keeps every access to one element (bases of any address).
+    """
     spaces: dict[Owner, _Space] = {}
 
     def space(owner: Owner, type_: ir.Type) -> _Space:
@@ -151,6 +163,7 @@ def choose(
                 else:
                     target = space(statement, result.type)
                 spaces[statement] = target
+                target.fragment = fragments(statement) and (target.fragment or not target.product)
                 target.product = True
     groups = {s.group.find(): None for s in spaces.values()}
     for group in groups:
@@ -203,11 +216,13 @@ def _access(target: _Space, access: ir.Access, values: Values, vectors: bool) ->
         columns.wide = max(columns.wide, elements_per_access(access, values))
 
 
-def _vector(space: _Space) -> int:
+def _vector(space: _Space, fragment: bool = False) -> int:
     """Consecutive columns of a thread: 16 bytes of the widest element, where some access can use them."""
     columns = space.vector.find()
     most = 16 // max(columns.most_bytes, 2)
-    if space.product:
+    if fragment:
+        most, wide = 2, 2
+    elif space.product:
         most, wide = 4, 4
     else:
         wide = columns.wide
@@ -218,14 +233,16 @@ def _vector(space: _Space) -> int:
 
 
 def _arrange(group: _Group, threads: int) -> None:
-    """Choose how many threads stand along a row."""
-    for space in group.spaces:  # a product's columns come in fours, and so do those of all who meet it
-        if space.product:
-            columns = space.vector.find()
-            columns.wide, columns.most_bytes = 4, 4
+    """Choose how many threads stand along a row, or how warps stand over tensor-core fragments."""
+    products = [space for space in group.spaces if space.product]
+    if products and all(space.fragment for space in products):
+        group.warps = _warps(group, products, threads // WARP)
+        return
+    for space in products:  # a product's columns come in fours, and so do those of all who meet it
+        columns = space.vector.find()
+        columns.wide, columns.most_bytes = 4, 4
     candidates = [n for n in (1, 2, 4, 8, 16) if threads % n == 0]
     candidates += [n for n in range(WARP, threads + 1, WARP) if threads % n == 0]
-    has_product = any(space.product for space in group.spaces)
     if all(space.rows == 1 and not space.reduced for space in group.spaces):
         candidates = [threads]  # a row, and nobody who needs it in one warp: every element has one owner
 
@@ -245,7 +262,7 @@ def _arrange(group: _Group, threads: int) -> None:
         return total, across
 
     group.across = min(candidates, key=cost)
-    if has_product:
+    if products:
         downs = threads // group.across
         rows = {space.rows for space in group.spaces if space.rows > 1}
         for width in (8, 4, 2):
@@ -254,6 +271,32 @@ def _arrange(group: _Group, threads: int) -> None:
                 break
 
 
+def _warps(group: _Group, products: list[_Space], warps: int) -> tuple[int, int]:
+    """Warps down and across: as many as the tiles can be split between, a row in one warp where rows are reduced."""
+    reduced = any(space.reduced for space in group.spaces)
+    found = [
+        (down, across)
+        for down in range(1, warps + 1)
+        for across in range(1, warps // down + 1)
+        if all(p.rows % (16 * down) == 0 and p.columns % (8 * across) == 0 for p in products)
+    ]
+
+    def cost(shape: tuple[int, int]) -> tuple[float, ...]:
+        down, across = shape
+        idle = warps - down * across
+        read = sum(p.rows / down + p.columns / across for p in products)
+        return (across if reduced else 0, idle, read) if reduced and idle == 0 else (0, idle, read)
+
+    split = [shape for shape in found if shape[1] == 1] if reduced else found
+    best = min(split or found, key=cost)
+    return best if best[0] * best[1] == warps or not reduced else min(found, key=cost)
+
+
 def _layout(space: _Space, threads: int) -> Layout:
     group = space.group.find()
+    if group.warps is not None:
+        down, across = group.warps
+        return Layout(
+            space.rows, space.columns, threads, 4 * across, 1, _vector(space, True), down, across
+        )  # fmt: skip
     return Layout(space.rows, space.columns, threads, group.across, group.row_group, _vector(space))

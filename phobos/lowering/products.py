@@ -1,7 +1,8 @@
 """How each product is computed: on which units, from where its operands are read, in how long steps of K.
 
 Operands in global memory are staged in shared memory, a step of K at a time; tiles that are there already are
-read in place. Each thread computes the part of the result that its layout owns.
+read in place. Each thread computes the part of the result that its layout owns. On tensor cores (mma.sync, pieces
+of 16 x 8 x 16) operands are staged as f16, or as bf16 where both are.
 """
 
 from __future__ import annotations
@@ -10,12 +11,16 @@ from phobos.language.scalars import scalar
 from phobos.lowering import ops, walk
 from phobos.lowering.layout import Layout
 from phobos.lowering.layouts import Layouts
+from phobos.lowering.tensorcores import reason_against
 from phobos.semantics import ir
 from phobos.semantics.program import Program
 from phobos.value import value
 
 STEP = 16  # of K, where it is that long
+FRAGMENT_STEP, FRAGMENT_DEPTH = 32, 16  # of K on tensor cores, and of one instruction
 PAD = 4  # elements after each staged row, against bank conflicts
+FRAGMENT_PAD = 8
+NOT_ASKED = "no `@tensorcore`"
 
 
 @value
@@ -30,45 +35,132 @@ class Operand:
 
 @value
 class Product:
-    """`dtype` is what is multiplied and accumulated in: f32, f64 or i32.
+    """`dtype` is what operands are multiplied in, `total` what is accumulated: f32, f64 or i32.
 
-    `unit` is "fma" or "mma"; `reason` says why tensor cores are not used where `@tensorcore` asks for them.
+    `unit` is "fma" or "mma"; `reason` says why tensor cores are not used.
     """
 
     left: Operand
     right: Operand
     layout: Layout
     dtype: str
+    total: str
     length: int | None  # K, None where only known when run
     step: int
     left_pitch: int
     right_pitch: int
-    staged_bytes: int
+    left_bytes: int
+    right_bytes: int
     unit: str
     reason: str
 
+    @property
+    def staged_bytes(self) -> int:
+        return self.left_bytes + self.right_bytes
+
+
+def against_tensor_cores(program: Program, body: ir.Block) -> dict[ir.Statement, str]:
+    """For each product why it runs on the ordinary units; "" for those on tensor cores."""
+    found: dict[ir.Statement, str] = {}
+    for dot in walk.statements(body):
+        if not isinstance(dot, ops.Dot):
+            continue
+        if "tensorcore" not in program.flags:
+            found[dot] = NOT_ASKED
+            continue
+        name = "dot_t" if dot.transposed else "dot"
+        against = reason_against(ir.BuiltinCall(dot.span, dot.calls, dot.result.type, name, (dot.left, dot.right)))
+        if against is not None:
+            found[dot] = against.why
+        elif not isinstance(dot.result.type, ir.TileT) or dot.result.type.dtype != "f32":
+            found[dot] = "its result is not f32"
+        else:
+            found[dot] = ""
+    return found
+
 
 def products_of(
-    program: Program, body: ir.Block, layouts: Layouts, shared: dict[ir.Variable, str], arch: str
+    body: ir.Block, layouts: Layouts, shared: dict[ir.Variable, str], reasons: dict[ir.Statement, str], arch: str
 ) -> dict[ir.Statement, Product]:
-    return {
-        statement: _product(program, statement, layouts.of(statement), shared, arch)
-        for statement in walk.statements(body)
-        if isinstance(statement, ops.Dot)
-    }
+    found: dict[ir.Statement, Product] = {}
+    for statement in walk.statements(body):
+        if isinstance(statement, ops.Dot):
+            layout = layouts.of(statement)
+            reason = reasons[statement]
+            if layout.is_fragment and not reason:
+                found[statement] = _on_tensor_cores(statement, layout, shared, arch)
+            else:
+                reason = reason or "another product on the same tile runs on the ordinary units"
+                found[statement] = _on_ordinary_units(statement, layout, shared, reason)
+    return found
 
 
-def _product(program: Program, dot: ops.Dot, layout: Layout, shared: dict[ir.Variable, str], arch: str) -> Product:
+def padded(products: dict[ir.Statement, Product]) -> frozenset[ir.Variable]:
+    """The shared tiles that tensor-core products read in place: their rows must start in different banks."""
+    return frozenset(
+        operand.variable
+        for product in products.values()
+        if product.unit == "mma"
+        for operand in (product.left, product.right)
+        if operand.variable is not None
+    )
+
+
+def _on_ordinary_units(dot: ops.Dot, layout: Layout, shared: dict[ir.Variable, str], reason: str) -> Product:
     left, right = _operand(dot.left, shared), _operand(dot.right, shared)
-    assert isinstance(dot.result.type, ir.TileT) and isinstance(dot.left.type, ir.TileT)
-    length = dot.left.type.shape[-1]
-    known = length if isinstance(length, int) else None
+    known = _length(dot)
+    assert isinstance(dot.result.type, ir.TileT)
     dtype = {"f16": "f32", "bf16": "f32", "i8": "i32", "u8": "i32"}.get(dot.result.type.dtype, dot.result.type.dtype)
     step = STEP if known is None else min(known, STEP)
     size = scalar(dtype).bytes
     left_pitch, right_pitch = layout.rows + PAD, layout.columns + PAD
-    staged = (left.staged * left_pitch + right.staged * right_pitch) * step * size
-    return Product(left, right, layout, dtype, known, step, left_pitch, right_pitch, staged, "fma", "")
+    return Product(
+        left, right, layout, dtype, dtype, known, step, left_pitch, right_pitch,
+        _rounded(left.staged * left_pitch * step * size), _rounded(right.staged * right_pitch * step * size),
+        "fma", reason,
+    )  # fmt: skip
+
+
+def _on_tensor_cores(dot: ops.Dot, layout: Layout, shared: dict[ir.Variable, str], arch: str) -> Product:
+    left, right = _operand(dot.left, shared), _operand(dot.right, shared)
+    both = {_read_as(dot.left), _read_as(dot.right)}
+    dtype = "bf16" if both == {"bf16"} and arch != "sm_75" else "f16"
+    left, right = (_in_place(operand, dtype) for operand in (left, right))
+    known = _length(dot)
+    step = FRAGMENT_STEP if known is None or known % FRAGMENT_STEP == 0 else FRAGMENT_DEPTH
+    if not left.staged and not right.staged:
+        assert known is not None
+        step = known
+    left_pitch = step + FRAGMENT_PAD
+    right_pitch = (step if dot.transposed else layout.columns) + FRAGMENT_PAD
+    right_rows = layout.columns if dot.transposed else step
+    return Product(
+        left, right, layout, dtype, "f32", known, step, left_pitch, right_pitch,
+        _rounded(left.staged * layout.rows * left_pitch * 2), _rounded(right.staged * right_rows * right_pitch * 2),
+        "mma", "",
+    )  # fmt: skip
+
+
+def _in_place(operand: Operand, dtype: str) -> Operand:
+    """A tile in shared memory is read in place where its cells are what the instruction takes."""
+    if operand.variable is None or (operand.dtype == dtype and not isinstance(operand.expression, ir.Convert)):
+        return operand
+    return Operand(operand.expression, True, operand.variable, operand.dtype)
+
+
+def _read_as(expression: ir.Expression) -> str:
+    assert isinstance(expression.type, ir.TileT)
+    return expression.type.dtype
+
+
+def _length(dot: ops.Dot) -> int | None:
+    assert isinstance(dot.left.type, ir.TileT)
+    length = dot.left.type.shape[-1]
+    return length if isinstance(length, int) else None
+
+
+def _rounded(size: int) -> int:
+    return -(-size // 16) * 16
 
 
 def _operand(expression: ir.Expression, shared: dict[ir.Variable, str]) -> Operand:

@@ -50,12 +50,19 @@ class SharedPlan:
     bytes: int
 
 
-def plan(body: ir.Block, variables: dict[ir.Variable, str], scratches: list[Scratch]) -> SharedPlan:
-    """First fit, largest first, of everything by its lifetime."""
+def plan(
+    body: ir.Block,
+    variables: dict[ir.Variable, str],
+    scratches: list[Scratch],
+    padded: frozenset[ir.Variable] = frozenset(),
+) -> SharedPlan:
+    """First fit, largest first, of everything by its lifetime. Rows of `padded` tiles lie 16 bytes further apart."""
     spans = _lifetimes(body, set(variables), {s.statement: s for s in scratches})
     transposed = _transposed(body)
     wanted: list[tuple[Thing, int, int]] = [
-        (variable, *_tile_bytes(variable, variable in transposed)) for variable in variables if variable in spans
+        (variable, *_tile_bytes(variable, variable in transposed, variable in padded))
+        for variable in variables
+        if variable in spans
     ]
     wanted += [(scratch, scratch.bytes, 0) for scratch in scratches]
     places: dict[Thing, Place] = {}
@@ -75,12 +82,14 @@ def plan(body: ir.Block, variables: dict[ir.Variable, str], scratches: list[Scra
     return SharedPlan(places, max((p.offset + p.bytes for p in places.values()), default=0))
 
 
-def _tile_bytes(variable: ir.Variable, transposed: bool) -> tuple[int, int]:
+def _tile_bytes(variable: ir.Variable, transposed: bool, padded: bool) -> tuple[int, int]:
     """Bytes of a shared tile, and its pitch: one access width more where columns are read, against bank conflicts."""
     assert isinstance(variable.type, ir.TileT)
     rows, columns = ops.matrix_shape(variable.type.shape)
     size = scalar(variable.type.dtype).bytes
     pitch = columns + (max(1, 4 // size) if transposed and rows > 1 and columns % 2 == 0 else 0)
+    if padded:
+        pitch = columns + ALIGNMENT_BYTES // size
     return -(-rows * pitch * size // ALIGNMENT_BYTES) * ALIGNMENT_BYTES, pitch
 
 

@@ -94,7 +94,8 @@ def agree(
     made = emitted(text, kernel, options, settings)
     grid = grid or blocks_at(program, {**sizes, **{k: v for k, v in params.items() if isinstance(v, int)}})
     expected = arrays_for(program, sizes, given or {})
-    execute(program, expected, params, sizes, grid, Execution())
+    typed = {n: TYPES[p.dtype](params[n]) if p.dtype in TOLERANCES else params[n] for n, p in program.params.items()}
+    execute(program, expected, typed, sizes, grid, Execution())
     for order in orders:
         arrays = arrays_for(program, sizes, given or {})
         host.run(made, arrays, {**sizes, **params}, grid, order=order)

@@ -38,7 +38,9 @@ static ucontext_t scheduler;
 static void (*kernel_body)();
 
 inline void yield_() { swapcontext(&current->at, &scheduler); }
-inline unsigned char* shared_of_cta() { return current->cta->shared.data(); }
+inline unsigned char* shared_of_cta() {
+  return (unsigned char*)(((uintptr_t)current->cta->shared.data() + 31) & ~(uintptr_t)31);
+}
 
 inline int __syncthreads_or(int x) {
   Cta& c = *current->cta;
@@ -59,10 +61,11 @@ inline void warp_wait() {
 }
 template <typename T> T __shfl_xor_sync(unsigned, T x, int mask) {
   Cta& c = *current->cta;
-  T* slots = (T*)c.exchange.data();
-  slots[current->thread] = x;
+  static_assert(sizeof(T) <= 16, "a slot is 16 bytes, so that warps keep apart whatever they exchange");
+  memcpy(&c.exchange[16 * current->thread], &x, sizeof(T));
   warp_wait();
-  T y = slots[(current->thread & ~31u) | ((current->thread & 31u) ^ (unsigned)mask)];
+  T y;
+  memcpy(&y, &c.exchange[16 * ((current->thread & ~31u) | ((current->thread & 31u) ^ (unsigned)mask))], sizeof(T));
   warp_wait();
   return y;
 }

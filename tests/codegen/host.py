@@ -25,21 +25,42 @@ HEADER = Path(__file__).with_name("host.h")
 _CACHE = Path(tempfile.gettempdir()) / "phobos-host-kernels"
 
 HOST_PIECES = {
-    "ph_f16_to": "inline float ph_f16_to(ph_f16 x) { _Float16 h; memcpy(&h, &x.bits, 2); return (float)h; }\n",
-    "ph_to_f16": (
-        "template <typename T> ph_f16 ph_to_f16(T x) { _Float16 h = (_Float16)x; ph_f16 y; memcpy(&y.bits, &h, 2); return y; }\n"
-    ),
-    "ph_to_bf16": (
-        "inline ph_bf16 ph_to_bf16(float x) { const unsigned b = __float_as_uint(x); ph_bf16 y;"
-        " y.bits = x != x ? 0x7fff : (unsigned short)((b + 0x7fff + ((b >> 16) & 1)) >> 16); return y; }\n"
-    ),
-    "ph_sqrt": "inline float ph_sqrt(float x) { return std::sqrt(x); }\ninline double ph_sqrt(double x) { return std::sqrt(x); }\n",
+    "ph_f16_to": """\
+inline float ph_f16_to(ph_f16 x) { _Float16 h; memcpy(&h, &x.bits, 2); return (float)h; }
+""",
+    "ph_to_f16": """\
+template <typename T> ph_f16 ph_to_f16(T x) {
+  _Float16 h = (_Float16)x;
+  ph_f16 y;
+  memcpy(&y.bits, &h, 2);
+  return y;
+}
+""",
+    "ph_to_bf16": """\
+inline ph_bf16 ph_to_bf16(float x) {
+  const unsigned b = __float_as_uint(x);
+  ph_bf16 y;
+  y.bits = x != x ? 0x7fff : (unsigned short)((b + 0x7fff + ((b >> 16) & 1)) >> 16);
+  return y;
+}
+""",
+    "ph_sqrt": """\
+inline float ph_sqrt(float x) { return std::sqrt(x); }
+inline double ph_sqrt(double x) { return std::sqrt(x); }
+""",
     "ph_now": "inline unsigned long long ph_now() { static unsigned long long t; return t += 1000000; }\n",
     "ph_peek": "inline unsigned ph_peek(const unsigned* word) { yield_(); return *(volatile const unsigned*)word; }\n",
     "ph_set_stop": "inline unsigned ph_set_stop(unsigned* word) { unsigned was = *word; *word |= 1; return was; }\n",
-    "ph_arrive": "inline unsigned ph_arrive(unsigned* word, unsigned step) { unsigned was = *word; *word += step; return was; }\n",
+    "ph_arrive": "inline unsigned ph_arrive(unsigned* word, unsigned n) { unsigned was = *word; *word += n; return was; }\n",
     "ph_atomic_add": "inline int ph_atomic_add(int* p, int v) { yield_(); int old = *p; *p += v; return old; }\n",
-    "ph_atomic_cas": "inline int ph_atomic_cas(int* p, int e, int v) { yield_(); int old = *p; if (old == e) *p = v; return old; }\n",
+    "ph_atomic_cas": """\
+inline int ph_atomic_cas(int* p, int expected, int v) {
+  yield_();
+  int old = *p;
+  if (old == expected) *p = v;
+  return old;
+}
+""",
 }
 
 
@@ -54,7 +75,7 @@ def host_text(emitted: Emitted) -> str:
         text = text.replace(PIECES[name], own)
     text = re.sub(
         r"(extern )?__shared__[^;]*shared\[\d*\];",
-        "unsigned char* const shared = (unsigned char*)(((uintptr_t)shared_of_cta() + 31) & ~(uintptr_t)31);",
+        "unsigned char* const shared = shared_of_cta();",
         text,
     )
     text = re.sub(r"^#pragma.*$|^\s*#pragma unroll.*$|^#line.*$", "", text, flags=re.M)
