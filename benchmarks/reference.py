@@ -39,7 +39,8 @@ kernel softmax(X: tensor<f32>[M, WIDTH], Y: tensor<f32>[M, WIDTH]) {
 
 LAYER_NORM = """
 @autotune(WIDTH in [4096])
-kernel layer_norm(X: tensor<f32>[M, WIDTH], G: tensor<f32>[1, WIDTH], B: tensor<f32>[1, WIDTH], Y: tensor<f32>[M, WIDTH]) {
+kernel layer_norm(X: tensor<f32>[M, WIDTH], G: tensor<f32>[1, WIDTH], B: tensor<f32>[1, WIDTH],
+                  Y: tensor<f32>[M, WIDTH]) {
   let row = ctx.block.x
   let x = X[row :+ 1, 0 :+ WIDTH]
   let centred = x - rowsum(x) / f32(WIDTH)

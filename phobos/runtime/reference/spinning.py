@@ -88,6 +88,7 @@ class Watch:
             mine = int(group.ids[0])
             since = log.changes[self.position :]
             if not self.sees(since):
+                self.position = len(log.changes)  # the next period is looked at by itself
                 return [change for change in since if change.block == mine]
             self.limit = 1
         elif self.state is not None and self.rounds < self.limit and self.generation == log.generation:
