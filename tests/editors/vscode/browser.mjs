@@ -71,39 +71,55 @@ export class Editor {
     throw new Error(`waited in vain for ${what}`);
   }
 
+  /** Does what is done through an input box on top; on a busy machine a key can come before the box does. */
+  async patiently(what) {
+    for (let left = 3; ; left -= 1) {
+      try {
+        return await what();
+      } catch (error) {
+        if (left === 0) throw error;
+        await this.page.keyboard.press("Escape");
+        await this.page.waitForTimeout(500);
+      }
+    }
+  }
+
+  async box(key, text) {
+    await this.page.keyboard.press(key);
+    await this.page.waitForSelector(".quick-input-widget input:focus", { timeout: 10_000 });
+    await this.page.keyboard.type(text);
+  }
+
+  async waitForRow(text) {
+    const focused = this.page.locator(".quick-input-widget .monaco-list-row.focused").first();
+    await this.until(async () => (await focused.innerText({ timeout: 1000 }).catch(() => "")).includes(text), `${text} in the list`, 10);
+  }
+
   async openFile(name) {
-    await this.page.keyboard.press("Control+KeyP");
-    await this.page.waitForSelector(".quick-input-widget input:focus");
-    await this.page.keyboard.type(name);
-    await this.page.waitForSelector(".quick-input-widget .monaco-list-row.focused");
-    await this.until(
-      async () => (await this.page.locator(".quick-input-widget .monaco-list-row.focused").first().innerText()).includes(name),
-      `${name} in the list of files`,
-    );
-    await this.page.keyboard.press("Enter");
-    await this.page.waitForSelector(`.tab.active[aria-label*="${name}"]`);
+    await this.patiently(async () => {
+      await this.box("Control+KeyP", name);
+      await this.waitForRow(name);
+      await this.page.keyboard.press("Enter");
+      await this.page.waitForSelector(`.tab.active[aria-label*="${name}"]`, { timeout: 10_000 });
+      await this.page.waitForSelector(".editor-group-container.active .monaco-editor.focused", { timeout: 10_000 });
+    });
   }
 
   async command(title) {
-    await this.page.keyboard.press("F1");
-    await this.page.waitForSelector(".quick-input-widget input:focus");
-    await this.page.keyboard.type(title);
-    await this.until(
-      async () => (await this.page.locator(".quick-input-widget .monaco-list-row.focused").first().innerText().catch(() => "")).includes(title),
-      `the command ${title}`,
-    );
-    await this.page.keyboard.press("Enter");
+    await this.patiently(async () => {
+      await this.box("F1", title);
+      await this.waitForRow(title);
+      await this.page.keyboard.press("Enter");
+    });
   }
 
   async goto(line, column = 1) {
-    await this.page.keyboard.press("Control+KeyG");
-    await this.page.waitForSelector(".quick-input-widget input:focus");
-    await this.page.keyboard.type(`${line}:${column}`);
-    await this.page.keyboard.press("Enter");
-    await this.until(
-      async () => (await this.page.locator("#status\\.editor\\.selection").innerText()).includes(`Ln ${line}, Col ${column}`),
-      `the cursor in line ${line}`,
-    );
+    await this.patiently(async () => {
+      await this.box("Control+KeyG", `${line}:${column}`);
+      await this.page.keyboard.press("Enter");
+      const selection = this.page.locator("#status\\.editor\\.selection");
+      await this.until(async () => (await selection.innerText({ timeout: 1000 }).catch(() => "")).startsWith(`Ln ${line}, Col ${column}`), `the cursor in line ${line}`, 10);
+    });
   }
 
   async errors() {

@@ -138,6 +138,7 @@ await tour(page, {
     await editor.goto(1, 1);
     await page.keyboard.press("End");
     await page.keyboard.type("   ");
+    await editor.waitForText("@persistent   ");
     await page.keyboard.press("Control+Shift+KeyI");
     await editor.until(async () => !(await editor.text()).includes("@persistent   "), "the blanks gone");
     await page.keyboard.press("Control+KeyS");
@@ -162,6 +163,8 @@ await tour(page, {
     await box.waitFor();
     await editor.shot("settings");
     await box.click();
+    await page.keyboard.press("Escape"); // the settings stand in a dialog
+    await page.waitForSelector(".settings-editor", { state: "hidden" });
     await editor.openFile("plain.ph");
     await editor.until(async () => !/let x: tile/.test(await editor.text()), "hints gone");
     return { ...seen, text: await editor.text() };
