@@ -52,8 +52,10 @@ def stopping(found: Sequence[Diagnostic], *, on_device: bool) -> list[Diagnostic
 
 
 def demand(found: Sequence[Diagnostic], kernel: str, *, on_device: bool) -> None:
-    """Raises CheckError where a finding forbids the run."""
-    against = stopping(found, on_device=on_device)
+    """Raises CheckError where a finding forbids the run; what is in `found` twice is said once."""
+    from phobos.check.engine import distinct
+
+    against = distinct(stopping(found, on_device=on_device))
     if against:
         first = against[0]
         more = f" (and {len(against) - 1} more)" if len(against) > 1 else ""

@@ -1,0 +1,223 @@
+"""The Python API: loading, calling, planning, grids; what is refused, and in which words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import phobos
+from phobos.errors import CheckError, KernelFault, LaunchError
+
+SAXPY = """
+kernel saxpy(X: tensor<f32>[N], Y: tensor<f32>[N], alpha: f32) {
+  let i = ctx.block.x * 64
+  Y[i :+ 64] = X[i :+ 64] * alpha + Y[i :+ 64]
+}
+"""
+
+STAGED = """
+@persistent
+@autotune(TILE in [32, 64])
+kernel staged(X: tensor<f32>[N], BAR: tensor<i32>[2]) {
+  for t in range(ctx.block.x * TILE, N, ctx.blocks.x * TILE) {
+    X[t :+ TILE] = X[t :+ TILE] + 1.0
+  }
+  grid_barrier(BAR)
+}
+"""
+
+
+def ones(n: int) -> np.ndarray:
+    return np.ones(n, np.float32)
+
+
+def test_a_module_has_its_kernels_as_attributes(tmp_path: Path) -> None:
+    path = tmp_path / "two.ph"
+    path.write_text(SAXPY + STAGED)
+    module = phobos.load(path)
+    assert [kernel.name for kernel in module] == ["saxpy", "staged"] and module.staged is module["staged"]
+    with pytest.raises(AttributeError, match="did you mean `saxpy`"):
+        module.saxpi  # noqa: B018
+    with pytest.raises(phobos.PhobosError, match="no such file"):
+        phobos.load(tmp_path / "none.ph")
+
+
+def test_calling_on_numpy_arrays_runs_the_reference_in_place() -> None:
+    x, y = np.arange(100, dtype=np.float32), ones(100)
+    phobos.kernel(SAXPY)(x, y, 2.0)
+    assert np.array_equal(y, 2 * x + 1)
+    phobos.kernel(SAXPY)(Y=y, X=x, alpha=np.float32(-2))
+    assert (y == 1).all()
+    phobos.kernel(SAXPY)(x, alpha=1, Y=y)
+    assert np.array_equal(y, x + 1)
+
+
+def test_the_barrier_tensor_may_be_given_named_or_left_out() -> None:
+    kernel = phobos.kernel(STAGED)
+    x = ones(100)
+    kernel(x)
+    kernel(x, np.zeros(2, np.int32))
+    kernel(x, BAR=np.zeros(2, np.int32))
+    kernel(X=x, BAR=None)
+    assert (x == 5).all()
+
+
+def test_the_grid_of_a_persistent_kernel() -> None:
+    kernel = phobos.kernel(STAGED)
+    assert kernel.plan(ones(1000)).grid == (8, 1, 1)
+    assert kernel.plan(ones(1000), resident=100).grid == (32, 1, 1)  # ceil(1000 / 32) tiles
+    assert kernel.plan(ones(1000), resident=100, constants={"TILE": 64}).grid == (16, 1, 1)
+    assert kernel.plan(ones(1000), grid=3).grid == (3, 1, 1)
+    assert "useful work" in str(kernel.plan(ones(40)))
+    with pytest.raises(LaunchError, match="one dimension"):
+        kernel.plan(ones(1000), grid=(2, 2))
+
+
+GRID_CONSTANT = """
+@persistent
+@autotune(BLOCKS in [5], TILE in [16])
+kernel k(X: tensor<f32>[N], BAR: tensor<i32>[2]) {
+  for t in range(ctx.block.x * TILE, N, BLOCKS * TILE) {
+    X[t :+ TILE] = X[t :+ TILE] + 1.0
+  }
+  grid_barrier(BAR)
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "grid"),
+    [
+        ({}, 8),
+        ({"resident": 3}, 3),
+        ({"grid": 4}, 4),
+        ({"constants": {"BLOCKS": 6}}, 6),
+        ({"grid": 4, "resident": 9}, 4),
+    ],
+)
+def test_a_grid_constant_is_bound_to_the_grid(options: dict[str, object], grid: int) -> None:
+    kernel = phobos.kernel(GRID_CONSTANT)
+    x = ones(500)
+    plan = kernel.plan(x, **options)  # type: ignore[arg-type]
+    assert plan.grid == (grid, 1, 1) and plan.constants["BLOCKS"] == grid
+    kernel.reference(x, **options, detect="races")  # type: ignore[arg-type]
+    assert (x == 2).all()
+
+
+def test_a_grid_constant_that_contradicts_the_grid_is_refused() -> None:
+    kernel = phobos.kernel(GRID_CONSTANT)
+    with pytest.raises(LaunchError, match="BLOCKS"):
+        kernel.plan(ones(8), grid=4, constants={"BLOCKS": 6})
+    with pytest.raises(LaunchError) as caught:
+        kernel.plan(ones(8), resident=4, constants={"BLOCKS": 6})
+    assert caught.value.kind == "not-resident"
+
+
+def test_a_grid_that_nothing_tells_must_be_given() -> None:
+    kernel = phobos.kernel("kernel k(X: tensor<f32>[N]) {\n  if ctx.block.x == 3 { X[0] = 1.0 }\n}\n")
+    x = np.zeros(4, np.float32)
+    with pytest.raises(LaunchError, match="pass `grid=`"):
+        kernel(x)
+    kernel(x, grid=4)
+    assert x[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named", "said"),
+    [
+        ((ones(8),), {}, "needs `Y`, `alpha`"),
+        ((ones(8), ones(8), 1.0, 2.0), {}, "4 arguments given by position"),
+        ((ones(8), ones(8)), {"alpa": 1.0}, "no parameter `alpa`; did you mean `alpha`"),
+        ((ones(8), ones(9), 1.0), {}, "`N` is 8 by axis 0 of `X`, but axis 0 of `Y` is 9"),
+        ((ones(8).astype(np.float64), ones(8), 1.0), {}, "argument `X` holds f64"),
+        ((ones(8).reshape(2, 4), ones(8), 1.0), {}, "pass an array of rank 1"),
+        ((ones(16)[::2], ones(8), 1.0), {}, "argument `X` is not row-major"),
+        ((3.0, ones(8), 1.0), {}, "argument `X` is of type float"),
+        ((ones(8), ones(8), "much"), {}, "argument `alpha` is 'much', the kernel declares f32"),
+        ((ones(8), ones(8), ones(8)), {}, "argument `alpha` is an array"),
+    ],
+)
+def test_arguments_that_do_not_fit(arguments: tuple[object, ...], named: dict[str, object], said: str) -> None:
+    with pytest.raises(LaunchError) as caught:
+        phobos.kernel(SAXPY)(*arguments, **named)
+    assert said in str(caught.value) and caught.value.kind is None and caught.value.diagnostic is not None
+
+
+def test_read_only_and_shared_arrays_are_refused_where_it_matters() -> None:
+    kernel = phobos.kernel(SAXPY)
+    x, frozen = ones(8), ones(8)
+    frozen.flags.writeable = False
+    kernel(frozen, x, 1.0)
+    with pytest.raises(LaunchError, match="read-only"):
+        kernel(x, frozen, 1.0)
+    shift = phobos.kernel(
+        "kernel s(X: tensor<f32>[N], Y: tensor<f32>[N]) {\n  let i = ctx.block.x * 8\n  Y[i :+ 8] = X[i + 1 :+ 8]\n}\n"
+    )
+    with pytest.raises(LaunchError, match="`X` and `Y` share memory"):
+        shift(x, x)
+
+
+def test_integers_must_fit_their_parameter() -> None:
+    kernel = phobos.kernel("kernel k(X: tensor<i64>[1], n: u8) {\n  X[0] = n\n}\n")
+    x = np.zeros(1, np.int64)
+    kernel(x, 255, grid=1)
+    assert x[0] == 255
+    for wrong in (256, -1, 1.5, True):
+        with pytest.raises(LaunchError, match="argument `n`"):
+            kernel(x, wrong, grid=1)
+
+
+def test_a_parameter_named_like_an_extent_must_equal_it() -> None:
+    kernel = phobos.kernel("kernel k(X: tensor<i64>[N], N: i32) {\n  X[ctx.block.x] = N\n}\n")
+    x = np.zeros(4, np.int64)
+    kernel(x, 4)
+    assert (x == 4).all()
+    with pytest.raises(LaunchError, match="named like an extent"):
+        kernel(x, 5)
+
+
+def test_constants_decide_static_extents() -> None:
+    kernel = phobos.kernel(
+        "@autotune(W in [8, 16])\nkernel k(X: tensor<f32>[M, W]) {\n  X[ctx.block.x :+ 1, 0 :+ W] = f32(W)\n}\n"
+    )
+    x = np.zeros((3, 16), np.float32)
+    with pytest.raises(LaunchError, match=r"constants=\{'W': 16\}"):
+        kernel(x)
+    kernel(x, constants={"W": 16})
+    assert (x == 16).all()
+    with pytest.raises(LaunchError, match="no constant `V`"):
+        kernel(x, constants={"V": 1})
+
+
+def test_a_check_error_says_what_and_runs_nothing() -> None:
+    x = ones(8)
+    with pytest.raises(CheckError) as caught:
+        phobos.kernel("kernel k(X: tensor<f32>[N]) {\n  X[0] = 2.0\n  X[1] = y\n}\n")(x, grid=1)
+    assert [d.code for d in caught.value.diagnostics] == ["PH101"] and (x == 1).all()
+
+
+def test_a_fault_is_an_exception_with_kind_blocks_and_place() -> None:
+    kernel = phobos.kernel(
+        "@persistent\nkernel k(X: tensor<f32>[N], B: tensor<i32>[2]) {\n  if ctx.block.x == 1 { grid_barrier(B) }\n}\n"
+    )
+    with pytest.raises(KernelFault) as caught:
+        kernel(ones(4), grid=2)
+    assert caught.value.kind == "deadlock" and caught.value.blocks == (0, 1) and caught.value.diagnostic is not None
+
+
+def test_torch_like_arrays_are_taken_through_dlpack() -> None:
+    class Foreign:
+        def __init__(self, held: np.ndarray) -> None:
+            self.held = held
+
+        def __dlpack__(self, **options: object) -> object:
+            return self.held.__dlpack__(**options)
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return self.held.__dlpack_device__()
+
+    x, y = ones(8), ones(8)
+    phobos.kernel(SAXPY)(Foreign(x), Foreign(y), 2.0)
+    assert (y == 3).all()
