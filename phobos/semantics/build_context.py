@@ -33,7 +33,7 @@ MOST_DEEP = 64
 class Frame:
     """One function being inlined (or the item itself): its name, its result, and its `return`s."""
 
-    __slots__ = ("function", "lengths", "name", "result", "result_type", "single", "symbols", "wraps_to")
+    __slots__ = ("function", "kind_known", "lengths", "name", "result", "result_type", "single", "symbols", "wraps_to")
 
     def __init__(self, function: tree.Function | tree.Kernel, name: str | None) -> None:
         self.function = function
@@ -42,6 +42,7 @@ class Frame:
         self.result_type: ir.Type | None = None
         self.wraps_to: str | None = None
         self.single = False
+        self.kind_known = False  # whether a `return` has said if the result is an index or a real integer
         self.symbols: dict[str, Meaning] = {}
         self.lengths: dict[str, Length] = {}
 

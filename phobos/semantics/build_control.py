@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from phobos.diagnostic import Related, Span
-from phobos.language.scalars import REAL_INTEGERS
+from phobos.language.scalars import INTEGERS, REAL_INTEGERS
 from phobos.semantics import ir
-from phobos.semantics.build_context import Build
+from phobos.semantics.build_context import Build, Frame
 from phobos.semantics.build_define import know
 from phobos.semantics.build_numbers import truth, unknown
 from phobos.semantics.build_operators import (
     convert,
+    is_literal,
     may_be_zero,
     need_bool,
     need_index,
 )
 from phobos.semantics.build_stores import fill, scalar_stored
 from phobos.semantics.names import Scope
-from phobos.semantics.types import INDEX, is_index, type_text
+from phobos.semantics.types import ERROR, INDEX, is_index, type_text
 from phobos.syntax import tree
 
 
@@ -104,9 +105,10 @@ def _forget(b: Build, variables: Sequence[ir.Variable]) -> None:
 
 def for_(b: Build, node: tree.For) -> bool:
     bounds = [node.lo, node.hi] + ([node.step] if node.step is not None else [])
-    values = b.in_order(bounds)
-    for value, what in zip(values, ("the start of `range`", "the end of `range`", "the step of `range`")):
-        need_index(b, value, what)
+    values = [
+        value if need_index(b, value, f"the {what} of `range`") else ir.Error(value.span, value.calls, ERROR)
+        for value, what in zip(b.in_order(bounds), ("start", "end", "step"))
+    ]
     step: ir.Expression = (
         values[2] if len(values) == 3 else ir.IntLiteral(b.place(node.hi.end, node.hi.end), b.calls, INDEX, 1)
     )
@@ -173,7 +175,7 @@ def while_(b: Build, node: tree.While) -> bool:
     held: list[ir.Expression] = []
     prelude = b.collect(lambda: held.append(b.value(node.condition)))
     (condition,) = held
-    need_bool(b, condition, "while")
+    condition = need_bool(b, condition, "while")
     always = truth(b, condition, constants=False)
     if always is False and not b.calls and not b.dead:
         b.report(
@@ -197,8 +199,7 @@ def while_(b: Build, node: tree.While) -> bool:
 
 
 def if_(b: Build, node: tree.If) -> bool:
-    condition = b.value(node.condition)
-    need_bool(b, condition, "if")
+    condition = need_bool(b, b.value(node.condition), "if")
     always = truth(b, condition, constants=False)
     if always is not None and not b.calls and not b.dead:
         dead = node.then if not always else node.otherwise
@@ -299,24 +300,44 @@ def return_(b: Build, node: tree.Return) -> None:
         assert node.value is not None
         fitted = _returned(b, frame.result_type, frame.wraps_to, value, node.value, name.text)
         if fitted is not None:
+            fitted = _of_one_kind(b, frame, fitted, node.value)
+        if fitted is not None:
             result = frame.result
-            if frame.single:
-                if (
-                    isinstance(fitted.type, ir.ScalarT)
-                    and isinstance(result.type, ir.ScalarT)
-                    and fitted.type.dtype != result.type.dtype
-                ):
-                    # A real integer keeps its kind: the result is of the type that was found.
-                    result = ir.Variable("", "temp", fitted.type, result.span, result.calls)
-                    b.variables.append(result)
-                    frame.result = result
+            if b.alone and len(b.frames) == 1:  # nobody takes it
+                b.out.append(ir.Evaluate(b.span(node), b.calls, fitted))
+            elif frame.single:
                 know(b, result, fitted)
                 b.out.append(ir.Define(b.span(node), b.calls, result, fitted))
             else:
                 b.out.append(ir.Assign(b.span(node), b.calls, result, None, fitted))
     # The last statement of a function needs no `Leave`: control comes out there by itself.
-    if not (frame.single and b.frames[-1].function.body.statements[-1] is node):
+    if not (frame.single and len(b.frames) > 1 and b.frames[-1].function.body.statements[-1] is node):
         b.out.append(ir.Leave(b.span(node), b.calls, b.alone and len(b.frames) == 1))
+
+
+def _of_one_kind(b: Build, frame: Frame, value: ir.Expression, where: tree.Expr) -> ir.Expression | None:
+    """A result keeps the kind of its value: the first `return` says whether it is an index or a real integer."""
+    assert frame.result is not None
+    result, type_ = frame.result, value.type
+    if not isinstance(result.type, ir.ScalarT) or not isinstance(type_, ir.ScalarT) or type_.dtype not in INTEGERS:
+        return value
+    if not frame.kind_known:
+        frame.kind_known = True
+        if type_.dtype != result.type.dtype:
+            frame.result = b.variable("", result.kind, type_, result.span)
+        return value
+    if type_.dtype == result.type.dtype:
+        return value
+    if type_.dtype == "index" and is_literal(value):
+        return convert(value, result.type.dtype)
+    b.report(
+        "PH104",
+        f"this returns a value of type {type_text(type_)}, and another `return` one of type {type_text(result.type)}",
+        where,
+        type_text(type_),
+        help="convert one of them: `i64(..)` gives an index",
+    )
+    return None
 
 
 def _returned(

@@ -8,7 +8,7 @@ from phobos.diagnostic import Edit, Fix, Span
 from phobos.language.scalars import FLOATS, INTEGERS, REAL_INTEGERS, SCALARS, join, stores
 from phobos.semantics import ir, shapes
 from phobos.semantics.build_context import Build
-from phobos.semantics.types import BOOL, element, is_real_integer, scalar_type, shape_text, type_text
+from phobos.semantics.types import ERROR, element, is_real_integer, scalar_type, shape_text, type_text
 from phobos.syntax import tree
 
 ARITHMETIC = frozenset(("+", "-", "*", "/", "%"))
@@ -113,7 +113,7 @@ def _beside_index(
     if op in ORDER or op in EQUALITY:
         return convert(left, "index"), convert(right, "index")
     real, other = (left, right) if is_real_integer(left.type) else (right, left)
-    if _literal(other) and b.poly(other).constant is not None:
+    if is_literal(other) and b.poly(other).constant is not None:
         dtype = element(real.type)
         assert dtype is not None
         return convert(left, dtype), convert(right, dtype)
@@ -129,7 +129,7 @@ def _beside_index(
     return None
 
 
-def _literal(expression: ir.Expression) -> bool:
+def is_literal(expression: ir.Expression) -> bool:
     """Whether an expression is made of literals, through `let` too; a `var` is not, whatever it holds."""
     match expression:
         case ir.IntLiteral():
@@ -137,9 +137,9 @@ def _literal(expression: ir.Expression) -> bool:
         case ir.VariableRef(variable=variable):
             return variable.kind in ("let", "temp")
         case ir.UnaryOp(operand=operand):
-            return _literal(operand)
+            return is_literal(operand)
         case ir.BinaryOp(left=left, right=right):
-            return _literal(left) and _literal(right)
+            return is_literal(left) and is_literal(right)
     return False
 
 
@@ -323,14 +323,16 @@ def stored(
     return convert(value, dtype)
 
 
-def need_bool(b: Build, condition: ir.Expression, what: str) -> None:
+def need_bool(b: Build, condition: ir.Expression, what: str) -> ir.Expression:
+    """The condition where it is a bool, else an error after saying so."""
     type_ = condition.type
-    if isinstance(type_, ir.ErrorT) or type_ is BOOL or (isinstance(type_, ir.ScalarT) and type_.dtype == "bool"):
-        return
+    if isinstance(type_, ir.ErrorT) or (isinstance(type_, ir.ScalarT) and type_.dtype == "bool"):
+        return condition
     help_ = "compare it, as in `x != 0`" if isinstance(type_, ir.ScalarT) else "a condition is one bool for the block"
     b.report(
         "PH104", f"the condition of `{what}` must be a bool", condition.span, f"this is {type_text(type_)}", help=help_
     )
+    return ir.Error(condition.span, condition.calls, ERROR)
 
 
 def need_index(b: Build, value: ir.Expression, what: str, code: str = "PH104") -> bool:
