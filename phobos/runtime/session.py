@@ -449,9 +449,12 @@ class _Progress:
         if self.bar is None:
             if perf_counter() - self.begun < 1.0:
                 return
-            from rich.console import Console
-            from rich.progress import Progress
-
+            try:
+                from rich.console import Console
+                from rich.progress import Progress
+            except ModuleNotFoundError:  # as the editor brings the package: a run without a bar
+                self.begun = float("inf")
+                return
             self.bar = Progress(console=Console(stderr=True), transient=True)
             self.task = self.bar.add_task(self.what, total=total)
             self.bar.start()

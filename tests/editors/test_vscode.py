@@ -7,12 +7,14 @@ are kept in build/pictures.
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
+import tomllib
 import urllib.request
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -307,6 +309,14 @@ def test_the_suite_inside_the_extension_host(tmp_path: Path) -> None:
         )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("\nok ") >= 10 and "not ok" not in done.stdout, done.stdout
+
+
+def test_what_the_package_depends_on_is_bundled_or_asked_for() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = {re.split(r"[<>=!; ]", line)[0] for line in project["dependencies"]}
+    bundled = {line.split("==")[0] for line in (ROOT / "editors/vscode/bundled.txt").read_text().splitlines()}
+    # The first two are asked for when a kernel is run; the third only paints terminals.
+    assert needed - bundled == {"numpy", "ml-dtypes", "rich"}
 
 
 def test_the_vsix_holds_no_machine_code_and_what_the_server_needs(tmp_path: Path) -> None:

@@ -163,6 +163,8 @@ await tour(page, {
     await box.waitFor();
     await editor.shot("settings");
     await box.click();
+    await page.locator(".setting-item-bool.is-configured, .settings-editor .is-configured", { hasText: "Inlay Hints: Types" }).first().waitFor();
+    await page.waitForTimeout(500);
     await page.keyboard.press("Escape"); // the settings stand in a dialog
     await page.waitForSelector(".settings-editor", { state: "hidden" });
     await editor.openFile("plain.ph");
