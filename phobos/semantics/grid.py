@@ -192,7 +192,10 @@ def _atom_at(atom: Atom, sizes: Mapping[str, int]) -> int | None:
 
 def describe(use: GridUse) -> str:
     """`ceil(N / 64)`, for messages."""
-    return show(use.extent) if use.divisor.constant == 1 else f"ceil({show(use.extent)} / {show(use.divisor)})"
+    if use.divisor.constant == 1:
+        return show(use.extent)
+    sides = (f"({show(side)})" if len(side.terms) > 1 else show(side) for side in (use.extent, use.divisor))
+    return f"ceil({' / '.join(sides)})"
 
 
 def show(poly: Poly) -> str:

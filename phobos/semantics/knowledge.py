@@ -58,6 +58,10 @@ class Knowledge:
 
     def divisor_of_atom(self, atom: Atom, promises: Sequence[Promise] | None = None) -> int:
         """A divisor of an atom; `promises` are those to believe (None: all)."""
+        if atom[0] == "div":
+            by = poly_of_key(atom[2]).constant or 0
+            whole = self.divisor(poly_of_key(atom[1]), promises) if by > 0 else 1
+            return whole // by if by > 0 and whole % by == 0 else 1
         if atom[0] != "dim":
             return 1
         result = 1

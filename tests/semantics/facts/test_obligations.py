@@ -47,12 +47,12 @@ kernel k(X: tensor<f32>[N], Y: tensor<f32>[N], BAR: tensor<i32>[2]) {
 def test_a_bad_one() -> None:
     found = states("""kernel k(X: tensor<f32>[N], BAR: tensor<i32>[1], C: tensor<i32>[4]) {
   let p = ctx.block.x
-  let q = ctx.block.y
+  let _q = ctx.block.y
   BAR[0] = 0
   if p == 0 {
     grid_barrier(BAR)
   }
-  if C[p] > q {
+  if C[p] > 0 {
     grid_barrier(BAR)
   }
   X[0 :+ 2] = X[p * 2 :+ 2]
