@@ -31,7 +31,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=FORMATS, default="cuda", help="what to print (default cuda)")
     parser.add_argument("--target", default="sm_90a", metavar="T", help="a card or an architecture (default sm_90a)")
     parser.add_argument(
-        "--set", action="append", default=[], type=assignment, metavar="NAME=INT", help="a constant of @autotune"
+        "--set",
+        action="append",
+        default=[],
+        type=assignment,
+        metavar="NAME=INT",
+        help="a constant, or an extent to specialise on",
     )
     parser.add_argument("-o", "--output", metavar="F", help="write to a file instead of stdout")
 
@@ -60,16 +65,22 @@ def run(arguments: argparse.Namespace) -> int:
 def _made(kernel: Kernel, form: str, arch: str, constants: dict[str, int]) -> bytes:
     from phobos.diagnostic import Span
     from phobos.errors import CheckError
-    from phobos.lowering.decide import Options, lower
+    from phobos.lowering.decide import MULTIPLE, Options, lower
     from phobos.runtime import gate
     from phobos.runtime.compiling import build, spelled
 
-    module, unit = kernel.analysed(constants)
+    program = kernel.analysed()[1].program
+    sizes = {name: number for name, number in constants.items() if name not in program.constants}
+    for name in sizes:
+        if name not in program.dims and name not in program.params:
+            raise InputError(f"--set {name}: `{kernel.name}` has no constant, extent or parameter of that name")
+    module, unit = kernel.analysed({name: n for name, n in constants.items() if name not in sizes})
     try:
         gate.demand(gate.own_errors(module, unit), kernel.name, on_device=False)
     except CheckError as error:
         raise InputError(f"{error}; `phobos check {kernel.path}` shows where") from None
-    options = Options(arch=arch)
+    multiples = tuple(sorted(n for n, extent in sizes.items() if n in program.dims and extent % MULTIPLE == 0))
+    options = Options(arch=arch, multiples=multiples)
 
     def line_of(span: Span) -> int:
         return module.file.text.count("\n", 0, module.absolute(unit, span).start) + 1

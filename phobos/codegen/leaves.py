@@ -12,7 +12,7 @@ from phobos.codegen.context import Context, View
 from phobos.codegen.expressions import access_dtype, as_type
 from phobos.language.scalars import scalar
 from phobos.lowering.layout import Layout
-from phobos.lowering.vectors import elements_per_access
+from phobos.lowering.vectors import elements_per_access, extent_poly
 from phobos.semantics import ir
 
 
@@ -91,10 +91,10 @@ class Cells:
                 return 1
             width = elements_per_access(self.access, self.context.lowered.values)
         else:
-            width = self._shared_width()
+            width = self.shared_width()
         return min(width, layout.vector)
 
-    def _shared_width(self) -> int:
+    def shared_width(self) -> int:
         place = self.context.place(self.access.base) if isinstance(self.access.base, ir.Variable) else None
         last = self.access.subs[-1]
         if place is None or not isinstance(last, ir.SliceSub):
@@ -106,6 +106,17 @@ class Cells:
         while width < most and divisor % (width * 2) == 0 and place.pitch % (width * 2) == 0:
             width *= 2
         return width
+
+    def unbroken(self, width: int) -> bool:
+        """No `width` neighbours, where an access of that width may start, lie partly inside and partly outside."""
+        base = self.access.base
+        if width == 1 or not self.needed[-1]:
+            return True
+        if isinstance(base, ir.Tensor):
+            return self.context.lowered.values.divisor(extent_poly(base.extents[-1])) % width == 0
+        assert isinstance(base.type, ir.TileT)
+        length = base.type.shape[-1]
+        return isinstance(length, int) and length % width == 0
 
     # --- one vector -------------------------------------------------------------------------------
 
@@ -141,6 +152,14 @@ class Cells:
             condition = " && ".join(filter(None, (lead, self.inside(at, range(len(at) - 1, len(at))))))
             out.line(f"{array}[0] = {condition} ? {self.base}[{self.offset(at)}] : {empty};")
             return
+        width = self.width(layout)
+        if width == vector and self.unbroken(vector):
+            self.note_wide(width)
+            condition = self.inside(at, range(len(at)))
+            out.line(f"if ({condition}) ph_load<{width}>({array}, {self.base} + {self.offset(at)});")
+            with out.block("else"), out.rows(f"for (int v = 0; v < {vector}; ++v)"):
+                out.line(f"{array}[v] = {empty};")
+            return
         last = self.inside((*at[:-1], f"{at[-1]} + v"), range(len(at) - 1, len(at)))
         condition = " && ".join(filter(None, (f"{array}in" if lead else "", last))) or "true"
         if lead:
@@ -169,6 +188,12 @@ class Cells:
         condition = " && ".join(filter(None, (lead, last))) or "true"
         if vector == 1:
             out.line(f"if ({condition}) {self.base}[{self.offset(at)}] = {array}[0];")
+            return
+        width = self.width(layout)
+        if width == vector and self.unbroken(vector):
+            self.note_wide(width)
+            condition = self.inside(at, range(len(at)))
+            out.line(f"if ({condition}) ph_store<{width}>({self.base} + {self.offset(at)}, {array});")
             return
         with out.rows(f"for (int v = 0; v < {vector}; ++v)"):
             out.line(f"if ({condition}) {self.base}[{self.offset((*at[:-1], f'{at[-1]} + v'))}] = {array}[v];")

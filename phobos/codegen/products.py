@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 from phobos.codegen import spelling
 from phobos.codegen.context import Context
 from phobos.codegen.elementwise import Loop, whole_view
@@ -11,6 +13,7 @@ from phobos.language.scalars import scalar
 from phobos.lowering import ops
 from phobos.lowering.layout import Layout
 from phobos.lowering.products import Operand, Product
+from phobos.lowering.vectors import elements_per_access
 from phobos.semantics import ir
 
 
@@ -226,8 +229,10 @@ class _Side:
         width = _width(context, cells, across)
         loop = Loop(context, Layout(1, 1, threads, threads, 1, 1), (1, 1))
 
+        narrow = width if cells.unbroken(width) and not (ragged and self.k_last) else 1
+
         def spell(masked: bool) -> None:
-            self._copy(masked, 1 if masked else width, across, down, threads, length, ragged)
+            self._copy(masked, narrow if masked else width, across, down, threads, length, ragged)
 
         loop.twice(" && ".join(conditions), spell)
 
@@ -235,33 +240,30 @@ class _Side:
         assert self.cells is not None
         out, cells = self.context.out, self.cells
         chunks = across // width * down
-        exact = chunks % threads == 0
-        with out.rows(f"for (int e = tid; e < {-(-chunks // threads) * threads}; e += {threads})"):
-            inner = out.block() if exact else out.block(f"if (e < {chunks})")
+        rounds = -(-chunks // threads)
+        out.line("#pragma unroll" if not masked or width > 1 else f"#pragma unroll {min(rounds, 2)}")
+        with out.block(f"for (int e = tid; e < {rounds * threads}; e += {threads})"):
+            inner = nullcontext() if chunks % threads == 0 else out.block(f"if (e < {chunks})")
             with inner:
                 along = f"e % {across // width}" + (f" * {width}" if width > 1 else "")
                 out.line(f"const int down = e / {across // width}, along = {along};")
                 line, k = ("down", "along") if self.k_last else ("along", "down")
-                at = ("down", "k0 + along") if self.k_last else ("k0 + down", "along")
-                single = Layout(1, max(2, width), threads, threads, 1, width)
+                at = cells_at(cells, ("down", "k0 + along") if self.k_last else ("k0 + down", "along"))
+                cell, empty = spelling.CELLS[cells.dtype], spelling.empty_cell(cells.dtype)
+                here = f"{cells.base}[{cells.offset(at)}]"
+                condition = ""
                 if masked:
-                    inside = [cells.inside(cells_at(cells, at), range(len(cells.shape)))]
+                    inside = [cells.inside(at, range(len(cells.shape)))]
                     if ragged:
                         inside.append(f"k0 + {k} < {length}")
-                    condition = " && ".join(filter(None, inside)) or "true"
-                    cell = spelling.CELLS[cells.dtype]
-                    out.line(
-                        f"const {cell} x[1] = {{{condition} ? {cells.base}[{cells.offset(cells_at(cells, at))}] : {spelling.empty_cell(cells.dtype)}}};"
-                    )
-                elif width > 1:
+                    condition = " && ".join(filter(None, inside))
+                if width > 1:
                     cells.note_wide(width)
-                    out.line(f"{spelling.CELLS[cells.dtype]} x[{width}];")
-                    out.line(f"ph_load<{width}>(x, {cells.base} + {cells.offset(cells_at(cells, at))});")
+                    out.line(f"{cell} x[{width}]{' = {}' if condition else ''};")
+                    guard = f"if ({condition}) " if condition else ""
+                    out.line(f"{guard}ph_load<{width}>(x, &{here});")
                 else:
-                    out.line(
-                        f"const {spelling.CELLS[cells.dtype]} x[1] = {{{cells.base}[{cells.offset(cells_at(cells, at))}]}};"
-                    )
-                del single
+                    out.line(f"const {cell} x[1] = {{{f'{condition} ? {here} : {empty}' if condition else here}}};")
                 if self.plan.unit == "mma":
                     self._keep_halves(width)
                     return
@@ -292,13 +294,13 @@ def cells_at(cells: Cells, at: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _width(context: Context, cells: Cells, across: int) -> int:
-    if not context.lowered.options.vectors or not isinstance(cells.access.base, ir.Tensor):
+    base = cells.access.base
+    if not isinstance(base, ir.Tensor):
+        width = cells.shared_width()
+    elif not context.lowered.options.vectors or base.name in context.pitches:
         return 1
-    if cells.access.base.name in context.pitches:
-        return 1
-    from phobos.lowering.vectors import elements_per_access
-
-    width = elements_per_access(cells.access, context.lowered.values)
+    else:
+        width = elements_per_access(cells.access, context.lowered.values)
     while across % width:
         width //= 2
     return width

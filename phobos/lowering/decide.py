@@ -14,9 +14,11 @@ from phobos.lowering.products import Product, against_tensor_cores, padded, prod
 from phobos.lowering.shared import Scratch, SharedPlan
 from phobos.semantics import ir
 from phobos.semantics.masks import Mask, masks_of
-from phobos.semantics.program import Program
+from phobos.semantics.program import Program, Promise
 from phobos.semantics.values import Values, values_of
 from phobos.value import value
+
+MULTIPLE = 16  # of an extent that is specialised on
 
 
 @value
@@ -25,7 +27,8 @@ class Options:
 
     `arch` - what it is compiled for. `vectors` - arrays begin at multiples of 16 bytes, so that wide accesses may
     be used. `debug` - point accesses are checked on the device. `guards` - so are the promises of `@aligned`.
-    `pitched` - tensors whose rows lie further apart than they are long.
+    `pitched` - tensors whose rows lie further apart than they are long. `multiples` - extents known to be whole
+    multiples of 16 at this launch, so that their rows may be read 16 bytes at a time.
     """
 
     arch: str = "sm_90a"
@@ -33,6 +36,7 @@ class Options:
     debug: bool = False
     guards: bool = False
     pitched: tuple[str, ...] = ()
+    multiples: tuple[str, ...] = ()
 
 
 @value
@@ -57,6 +61,8 @@ DEFAULTS = Options()
 
 def lower(program: Program, options: Options = DEFAULTS) -> Lowered:
     """Decide everything about a program without problems."""
+    if options.multiples:
+        program = specialised(program, options.multiples)
     values = values_of(program)
     body, origins = normalise(program)
     at_home = homes.shared_variables(body)
@@ -81,6 +87,17 @@ def lower(program: Program, options: Options = DEFAULTS) -> Lowered:
         plan,
         waits.two_phase,
     )
+
+
+def specialised(program: Program, multiples: tuple[str, ...]) -> Program:
+    """The same program with a promise more for each of these extents, which hold at the launch it is made for."""
+    promises = list(program.promises)
+    for name in multiples:
+        if name in program.dims and not any(p.dim == name and p.tile % MULTIPLE == 0 for p in promises):
+            span = program.dims[name].span
+            promises.append(Promise(name, MULTIPLE, None, span, span, span))
+    fields = {slot: getattr(program, slot) for slot in Program.__slots__ if not slot.startswith("_")}
+    return Program(**{**fields, "promises": tuple(promises)})
 
 
 def _scratches(body: ir.Block, layouts: Layouts, products: dict[ir.Statement, Product]) -> list[Scratch]:

@@ -72,8 +72,8 @@ def against_tensor_cores(program: Program, body: ir.Block) -> dict[ir.Statement,
         against = reason_against(ir.BuiltinCall(dot.span, dot.calls, dot.result.type, name, (dot.left, dot.right)))
         if against is not None:
             found[dot] = against.why
-        elif not isinstance(dot.result.type, ir.TileT) or dot.result.type.dtype != "f32":
-            found[dot] = "its result is not f32"
+        elif not isinstance(dot.result.type, ir.TileT) or dot.result.type.dtype not in ("f32", "f16", "bf16"):
+            found[dot] = "its result is not f32, f16 or bf16"
         else:
             found[dot] = ""
     return found

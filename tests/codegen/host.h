@@ -69,6 +69,48 @@ template <typename T> T __shfl_xor_sync(unsigned, T x, int mask) {
   warp_wait();
   return y;
 }
+// What each lane of a warp gives, seen by all of them.
+template <typename T> void all_lanes(const T& mine, T (&all)[32]) {
+  static_assert(sizeof(T) <= 16, "a slot is 16 bytes");
+  Cta& c = *current->cta;
+  memcpy(&c.exchange[16 * current->thread], &mine, sizeof(T));
+  warp_wait();
+  for (int lane = 0; lane < 32; ++lane) memcpy(&all[lane], &c.exchange[16 * ((current->thread & ~31u) | lane)], sizeof(T));
+  warp_wait();
+}
+struct Registers4 { unsigned x[4]; };
+struct Registers2 { unsigned x[2]; };
+
+// ldmatrix: lane 8 m + r names row r of piece m.
+template <int N> void fragment(unsigned* x, const void* row, bool turned) {
+  const unsigned short* rows[32];
+  all_lanes((const unsigned short*)row, rows);
+  const int lane = current->thread & 31;
+  for (int m = 0; m < N; ++m) {
+    unsigned short half[2];
+    for (int e = 0; e < 2; ++e) half[e] = turned ? rows[8 * m + lane % 4 * 2 + e][lane / 4] : rows[8 * m + lane / 4][lane % 4 * 2 + e];
+    x[m] = half[0] | (unsigned)half[1] << 16;
+  }
+}
+// mma.m16n8k16 with f32 sums; `value` reads a half.
+template <typename F> void multiply(float* upper, float* lower, const unsigned* a, const unsigned* b, F value) {
+  Registers4 mine_a = {a[0], a[1], a[2], a[3]}, all_a[32];
+  Registers2 mine_b = {b[0], b[1]}, all_b[32];
+  all_lanes(mine_a, all_a);
+  all_lanes(mine_b, all_b);
+  const int lane = current->thread & 31;
+  for (int side = 0; side < 2; ++side) for (int e = 0; e < 2; ++e) {
+    const int row = lane / 4 + 8 * side, column = lane % 4 * 2 + e;
+    float sum = side ? lower[e] : upper[e];
+    for (int k = 0; k < 16; ++k) {
+      const unsigned x = all_a[row % 8 * 4 + k % 8 / 2].x[(k >= 8) * 2 + (row >= 8)];
+      const unsigned y = all_b[column * 4 + k % 8 / 2].x[k >= 8];
+      sum += value((unsigned short)(x >> 16 * (k % 2))) * value((unsigned short)(y >> 16 * (k % 2)));
+    }
+    (side ? lower : upper)[e] = sum;
+  }
+}
+
 inline void __threadfence_system() {}
 inline float __expf(float x) { return std::exp(x); }
 inline float __logf(float x) { return std::log(x); }

@@ -48,6 +48,26 @@ inline ph_bf16 ph_to_bf16(float x) {
 inline float ph_sqrt(float x) { return std::sqrt(x); }
 inline double ph_sqrt(double x) { return std::sqrt(x); }
 """,
+    "ph_shared_address": "",
+    "ph_fragment_4": """\
+template <typename T> void ph_fragment_4(unsigned (&x)[4], const T* row) { fragment<4>(x, row, false); }
+""",
+    "ph_fragment_2": """\
+template <typename T> void ph_fragment_2(unsigned (&x)[2], const T* row) { fragment<2>(x, row, false); }
+""",
+    "ph_fragment_2_turned": """\
+template <typename T> void ph_fragment_2_turned(unsigned (&x)[2], const T* row) { fragment<2>(x, row, true); }
+""",
+    "ph_multiply_f16": """\
+inline void ph_multiply_f16(float* upper, float* lower, const unsigned (&a)[4], const unsigned (&b)[2]) {
+  multiply(upper, lower, a, b, [](unsigned short x) { _Float16 h; memcpy(&h, &x, 2); return (float)h; });
+}
+""",
+    "ph_multiply_bf16": """\
+inline void ph_multiply_bf16(float* upper, float* lower, const unsigned (&a)[4], const unsigned (&b)[2]) {
+  multiply(upper, lower, a, b, [](unsigned short x) { return __uint_as_float((unsigned)x << 16); });
+}
+""",
     "ph_now": "inline unsigned long long ph_now() { static unsigned long long t; return t += 1000000; }\n",
     "ph_peek": "inline unsigned ph_peek(const unsigned* word) { yield_(); return *(volatile const unsigned*)word; }\n",
     "ph_set_stop": "inline unsigned ph_set_stop(unsigned* word) { unsigned was = *word; *word |= 1; return was; }\n",

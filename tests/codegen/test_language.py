@@ -330,3 +330,62 @@ def test_bools_and_tiles_of_three_axes() -> None:
         """,
         grid=(1, 1, 1),
     )
+
+
+@pytest.mark.parametrize("threads", [32, 128, 256])
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32"])
+def test_products_on_tensor_cores(threads: int, dtype: str) -> None:
+    made = agree(
+        f"""
+        @tensorcore
+        @launch({threads})
+        kernel k(A: tensor<{dtype}>[M, K], B: tensor<{dtype}>[K, N], C: tensor<f32>[M, N], D: tensor<f32>[M, 1]) {{
+          let r = ctx.block.x * 64
+          let c = ctx.block.y * 32
+          var acc: tile<f32>[64, 32] = 1.0
+          for k in range(0, K, 32) {{
+            acc += dot(A[r :+ 64, k :+ 32], B[k :+ 32, c :+ 32])
+          }}
+          C[r :+ 64, c :+ 32] = acc * 0.5 + rowmax(acc)
+          D[r :+ 64, 0 :+ 1] = rowsum(acc)
+        }}
+        """,
+        {"M": 70, "N": 32, "K": 80},
+        grid=(2, 1, 1),
+        orders=(0, 3),
+        tolerance=2e-2,
+    )
+    assert "ph_multiply_" in made.text
+
+
+def test_attention_on_tensor_cores() -> None:
+    made = agree(
+        """
+        @tensorcore
+        @launch(128)
+        kernel attention(Q: tensor<f16>[L, 32], K: tensor<f16>[L, 32], V: tensor<f16>[L, 32], O: tensor<f32>[L, 32],
+            scale: f32) {
+          let r = ctx.block.x * 64
+          var q = Q[r :+ 64, 0 :+ 32]
+          var top: tile<f32>[64, 1] = -3.0e38
+          var den: tile<f32>[64, 1] = 0.0
+          var acc: tile<f32>[64, 32] = 0.0
+          for t in range(0, L, 64) {
+            var s: tile<f32>[64, 64] = dot_t(q, K[t :+ 64, 0 :+ 32])
+            s = where(iota(64) + t < L, s * scale, -3.0e38)
+            let higher = tmax(top, rowmax(s))
+            let p = exp(s - higher)
+            let shrink = exp(top - higher)
+            den = den * shrink + rowsum(p)
+            acc = acc * shrink + dot(p, V[t :+ 64, 0 :+ 32])
+            top = higher
+          }
+          O[r :+ 64, 0 :+ 32] = acc / den
+        }
+        """,
+        {"L": 100},
+        {"scale": 0.25},
+        orders=(0, 3),
+        tolerance=2e-3,
+    )
+    assert made.text.count("ph_multiply_f16(") == 3  # its definition and two products

@@ -9,12 +9,13 @@ current device after its dynamic shared size was set; 6. grid constants, compile
 from __future__ import annotations
 
 import ctypes
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from phobos.codegen import cards
 from phobos.codegen.kernel import Argument
 from phobos.errors import LaunchError
-from phobos.lowering.decide import Options
+from phobos.lowering.decide import MULTIPLE, Options
 from phobos.runtime.binding import Bound, barrier_tensors, bind
 from phobos.runtime.compiling import CompiledKernel, build
 from phobos.runtime.cuda import driver
@@ -121,7 +122,16 @@ def _arch(device: int) -> str:
 
 def _load(module: Any, unit: Any, options: Options, device: int) -> Loaded:
     """Compiled, loaded, its dynamic shared size set, and then its occupancy asked: of this function, here."""
-    key = (unit.program, options.vectors, options.debug, options.guards, options.pitched, options.arch, device)
+    key = (
+        unit.program,
+        options.vectors,
+        options.debug,
+        options.guards,
+        options.pitched,
+        options.multiples,
+        options.arch,
+        device,
+    )
     if key in _loaded:
         return _loaded[key]
     made = build(module, unit, options)
@@ -145,9 +155,10 @@ def _prepare(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
     guarded = options.unchecked
     checks = [] if guarded else aligned(bound)
     pitched = tuple(name for name, held in bound.tensors.items() if _is_pitched(held))
+    multiples = tuple(sorted(name for name, extent in bound.dims.items() if extent % MULTIPLE == 0))
     lowering = Options(
-        arch=_arch(device), vectors=True, debug=options.debug, guards=guarded, pitched=pitched
-    )  # fmt: skip
+        arch=_arch(device), vectors=True, debug=options.debug, guards=guarded, pitched=pitched, multiples=multiples
+    )
     with driver.on(device):
         multiprocessors = max(driver.multiprocessors(device) - options.reserved_sms, 1)
         lowering = _based(bound, lowering, device)
@@ -230,7 +241,7 @@ def _based(bound: Bound, lowering: Options, device: int) -> Options:
     for name, size in loaded.compiled.emitted.wide.items():
         held = bound.tensors.get(name)
         if held is not None and held.pointer % size:
-            return Options(lowering.arch, False, lowering.debug, lowering.guards, lowering.pitched)
+            return replace(lowering, vectors=False)
     return lowering
 
 
