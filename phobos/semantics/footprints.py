@@ -130,6 +130,20 @@ def conflicts_without(program: Program, barrier: ir.Barrier) -> tuple[Conflict, 
     return _Conflicts(program, Flow(program, barrier)).found()
 
 
+def separates(program: Program, barrier: ir.Barrier) -> bool:
+    """Whether accesses that only this barrier keeps apart in time may meet in a cell. Looks for no example.
+
+    Two tensors are taken not to overlap. What is not proved apart counts as meeting.
+    """
+    return _Conflicts(program, Flow(program, barrier)).meet(_ways_of(program))
+
+
+@fact
+def _ways_of(program: Program) -> frozenset[object]:
+    """All that `conflicts_of` compares, to tell what a barrier less brings."""
+    return frozenset(key for *_, key in _Conflicts(program, flow_of(program)).ways())
+
+
 @value
 class _Group:
     """Footprints that mean the same: one stands for all."""
@@ -225,13 +239,37 @@ class _Conflicts:
             for footprint in footprints_of(self.program)
         )
 
+    def ways(self) -> Iterator[tuple[_Group, _Group, Reach, Reach, object]]:
+        """Every way in which two accesses to one tensor can fall into one phase, with a key that tells it."""
+        by_tensor: dict[str, list[Footprint]] = {}
+        for footprint in footprints_of(self.program) if self.axes else ():
+            by_tensor.setdefault(footprint.access.base.name, []).append(footprint)
+        for footprints in by_tensor.values():
+            for a, b in _pairs(self._grouped(footprints)):
+                for start, reach_a, reach_b in self._ways(a, b):
+                    key = id(a.first.access), id(b.first.access), self._loops_of(start), reach_a.key, reach_b.key
+                    yield a, b, reach_a, reach_b, key
+
+    def meet(self, known: frozenset[object]) -> bool:
+        """Whether some way that is not `known` is not proved harmless."""
+        fresh: dict[tuple[int, int], list[tuple[_Group, _Group, Reach, Reach]]] = {}
+        for a, b, reach_a, reach_b, key in self.ways():
+            if key not in known:
+                fresh.setdefault((id(a), id(b)), []).append((a, b, reach_a, reach_b))
+        if len(fresh) > MOST_PAIRS:
+            return True
+        for ways in fresh.values():
+            if len(ways) > 1 and self._apart_at_any_time(*ways[0][:2]):
+                continue
+            for a, b, reach_a, reach_b in ways:
+                cells_a, cells_b = self._cells(a, reach_a), self._cells(b, reach_b)
+                apart = cells_a is not None and cells_b is not None and self._apart(cells_a, cells_b, FEW_NODES)
+                if not apart and not self._harmless(a, b, reach_a, reach_b):
+                    return True
+        return False
+
     def _of_tensor(self, groups: list[_Group]) -> Iterator[Conflict]:
-        pairs = [
-            (a, b)
-            for i, a in enumerate(groups)
-            for b in groups[i:]
-            if "store" in (a.first.kind, b.first.kind) or {a.first.kind, b.first.kind} == {"atomic", "load"}
-        ]
+        pairs = _pairs(groups)
         for a, b in pairs[:MOST_PAIRS]:
             conflict = self._compare(a, b)
             if conflict is not None:
@@ -506,6 +544,16 @@ class _Conflicts:
                             f"safe only where `{first}` and `{second}` do not overlap",
                         )
         return None
+
+
+def _pairs(groups: list[_Group]) -> list[tuple[_Group, _Group]]:
+    """Those of which one is a plain store, or one an atomic and one a load."""
+    return [
+        (a, b)
+        for i, a in enumerate(groups)
+        for b in groups[i:]
+        if "store" in (a.first.kind, b.first.kind) or {a.first.kind, b.first.kind} == {"atomic", "load"}
+    ]
 
 
 def _gravity(conflict: Conflict) -> tuple[bool, bool, bool]:

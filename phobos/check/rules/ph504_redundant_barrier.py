@@ -50,8 +50,7 @@ from phobos.check.rule import Context, Rule
 from phobos.check.walk import barriers_of, called_from
 from phobos.diagnostic import Diagnostic
 from phobos.semantics import ir
-from phobos.semantics.footprints import Conflict, conflicts_of, conflicts_without, footprints_of
-from phobos.semantics.program import Program
+from phobos.semantics.footprints import conflicts_of, footprints_of, separates
 
 RULE = Rule.of(__name__, "info")
 MOST_BARRIERS = 6  # of one kernel that are looked at,
@@ -69,7 +68,7 @@ def check(context: Context) -> Iterator[Diagnostic]:
     for barrier in barriers:
         by_place.setdefault((barrier.span.owner, barrier.span.start), []).append(barrier)
     for group in by_place.values():
-        if all(is_redundant(program, barrier) for barrier in group):
+        if not any(separates(program, barrier) for barrier in group):
             yield RULE.at(
                 group[0].span,
                 "no block needs what another did before this barrier",
@@ -77,15 +76,3 @@ def check(context: Context) -> Iterator[Diagnostic]:
                 related=called_from(group[0].calls),
                 help="remove it: it makes every block wait for the slowest",
             )
-
-
-def is_redundant(program: Program, barrier: ir.Barrier) -> bool:
-    """Whether the kernel has no hazard without the barrier either."""
-    known = {_key(conflict) for conflict in conflicts_of(program)}
-    return all(
-        conflict.kind == "alias" or _key(conflict) in known for conflict in conflicts_without(program, barrier)
-    )
-
-
-def _key(conflict: Conflict) -> tuple[object, ...]:
-    return conflict.first.access, conflict.second.access, conflict.kind
