@@ -56,6 +56,8 @@ def not_here(b: Build, node: tree.Call, entry: Builtin | None, *, used: bool) ->
     arguments: list[ir.Expression] = []
     for argument in node.arguments:
         value = loosely(b, argument)
+        if isinstance(value, ir.TensorRef):
+            value = b.error(argument)  # which of its cells are touched, nobody knows: nothing is said of them
         if len(b.out) > mark:
             arguments = b.keep(arguments, mark)
         mark = len(b.out)

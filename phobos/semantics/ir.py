@@ -287,7 +287,7 @@ class TensorRef(Expression):
 class Unsupported(Expression):
     """A call that is known by name but not executed here (quantised, later levels, unknown callee).
 
-    Always the value of a `Define` of a temporary, so that it is found even where its result is used wrongly.
+    A tensor passed by name is an `Error` among the arguments. Always the value of a `Define` of a temporary, so that it is found even where its result is used wrongly.
     """
 
     name: str

@@ -47,6 +47,11 @@ def header(program: Program) -> list[str]:
     return lines
 
 
+def access_text(access: ir.Access) -> str:
+    """`X[p * 64 :+ 64]`"""
+    return _Text().access(access)
+
+
 class _Text:
     def __init__(self) -> None:
         self.lines: list[str] = []
