@@ -1,0 +1,85 @@
+"""Random kernels that never fail, on the card against the reference runtime.
+
+`PHOBOS_TRUTH=N` says how many seeds are tried (default 400); each is compiled in a process of its own pool first.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ProcessPoolExecutor
+
+import numpy
+import pytest
+
+from phobos.codegen import cards
+from phobos.errors import CheckError, KernelFault, LaunchError, PhobosError
+from phobos.lowering.decide import Options
+from phobos.runtime import compiling
+from phobos.runtime.binding import barrier_tensors
+from phobos.runtime.cuda import driver, launch
+from phobos.runtime.cuda.memory import DeviceArray
+from phobos.runtime.given import arguments
+from phobos.runtime.kernel import Kernels
+from tests.truth.generator import generate
+
+pytestmark = pytest.mark.gpu
+SEEDS = int(os.environ.get("PHOBOS_TRUTH", "400"))
+
+
+def compile_only(seed: int, arch: str) -> None:
+    """Fill the cache of compiled kernels."""
+    sample = generate(seed)
+    try:
+        kernel = Kernels("<text>", sample.text).one(sample.kernel)
+        module, unit = kernel.analysed()
+        for multiples in ((), tuple(sorted(unit.program.dims))):
+            compiling.build(module, unit, Options(arch=arch, multiples=multiples))
+    except PhobosError:
+        pass
+
+
+def test_random_kernels_agree_with_the_reference() -> None:
+    arch = cards.arch_of(*driver.capability(0))
+    with ProcessPoolExecutor(min(12, os.cpu_count() or 1)) as pool:
+        list(pool.map(compile_only, range(SEEDS), [arch] * SEEDS, chunksize=8))
+    ran = refused = faulty = 0
+    wrong: list[str] = []
+    for seed in range(SEEDS):
+        sample = generate(seed)
+        kernel = Kernels("<text>", sample.text).one(sample.kernel)
+        sizes = {name: values[0] for name, values in sample.sizes.items()}
+        numbers = {name: values[0] for name, values in sample.parameters.items()}
+        names = {**sample.fills, **{n: str(v) for n, v in {**sizes, **numbers}.items()}}
+        try:
+            given = arguments(kernel.analysed()[1].program, names, seed, dict.fromkeys(names, "."), {})
+            grid = 5 if sample.persistent else None
+            host = {name: array.copy() for name, array in given.arrays.items()}
+            kernel.reference(**host, **given.numbers, grid=grid, detect="races")
+        except (CheckError, LaunchError):
+            refused += 1
+            continue
+        except KernelFault:
+            faulty += 1
+            continue
+        card = {name: DeviceArray(array, 0) for name, array in given.arrays.items()}
+        try:
+            kernel(**card, **given.numbers, grid=grid, timeout=10.0)
+            launch.synchronize()
+        except (CheckError, LaunchError):
+            refused += 1
+            continue
+        except KernelFault as fault:
+            wrong.append(f"seed {seed}: {fault}")
+            continue
+        ran += 1
+        barriers = barrier_tensors(kernel.analysed()[1].program)
+        for name, want in host.items():
+            if name in barriers:
+                continue
+            got = card[name].numpy().astype(numpy.float64)
+            if not numpy.allclose(got, want.astype(numpy.float64), rtol=1e-3, atol=1e-4, equal_nan=True):
+                wrong.append(f"seed {seed}: {name} differs, by up to {numpy.nanmax(numpy.abs(got - want)):.3g}")
+                break
+    print(f"{ran} agreed or differed, {faulty} fail in the reference, {refused} refused, of {SEEDS}")
+    assert not wrong, "\n".join(wrong[:20])
+    assert ran > SEEDS // 4
