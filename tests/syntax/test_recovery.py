@@ -94,6 +94,8 @@ STATEMENTS = {
     "i++": [("PH001", 2, "+")],
     "let if = 3": [("PH001", 2, "if")],
     "let kernel = 3": [("PH001", 2, "kernel")],
+    "kernel = 3": [("PH001", 2, "kernel")],
+    "fn += f(x)": [("PH001", 2, "fn")],
     "let x = if p { 1 } else { 2 }": [("PH001", 2, "if")],
     "for i in 0:4 {\n}": [("PH001", 2, "0")],
     "for i in range(4) {\n}": [("PH001", 2, ")")],
@@ -348,12 +350,17 @@ def _height(node: object) -> int:
     return height
 
 
+def test_many_blanks_at_the_end_cost_no_more_than_elsewhere() -> None:
+    ((_, item),) = parse("kernel k() {" + " " * 400_000).items  # a square of that would take minutes
+    assert [p.code for p in item.problems] == ["PH002"]
+
+
 @pytest.mark.parametrize(
     "unit",
     ["hello world foo\n", "foo(a\n", "+ a\n", "x = [3 +\n", "if x {\n", "}\n", "@a\n", "@", "kernel\n", "\0 ", ") ",
      "let ", "else ", "a ? b\n", "\r", "// c\n", "a.", "x = 1\n", "(", "5a ", "e\u0301", " "],
 )  # fmt: skip
 def test_a_large_text_of_nonsense_is_answered(unit: str) -> None:
-    text = "kernel k() {\n" + unit * (60_000 // len(unit)) + "\nkernel after() { }"
+    text = "kernel k() {\n" + unit * (20_000 // len(unit)) + "\nkernel after() { }"
     node = parse(text).items[-1][1].node
     assert isinstance(node, tree.Kernel) and node.name.text == "after"

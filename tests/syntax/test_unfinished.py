@@ -99,6 +99,18 @@ def test_what_no_statement_takes_is_kept_as_parts() -> None:
     assert [show(p) for p in rest.parts] == ["b + f(c)"]
 
 
+def test_what_a_header_does_not_take_is_kept_too() -> None:
+    rest, statement = statements("if a and b < c {\n  y = 1\n}")
+    assert isinstance(rest, tree.Broken) and [show(p) for p in rest.parts] == ["and", "b < c"]
+    assert show(statement) == "if a {\ny = 1\n}"
+
+
+def test_what_the_header_of_a_kernel_does_not_take_is_no_statement() -> None:
+    ((_, item),) = parse("@launch 256\nkernel k(a: f32) -> f32 {\n  let x = 1\n}").items
+    assert isinstance(item.node, tree.Kernel)
+    assert [show(s) for s in item.node.body.statements] == ["let x = 1"]
+
+
 def test_parts_of_an_assignment_to_nothing_assignable() -> None:
     (broken,) = statements("f(a) = X[b]")
     assert isinstance(broken, tree.Broken)
