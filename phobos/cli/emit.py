@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _made(kernel: Kernel, form: str, arch: str, constants: dict[str, int]) -> bytes:
     from phobos.diagnostic import Span
-    from phobos.errors import CheckError
+    from phobos.errors import CheckError, LaunchError
     from phobos.lowering.decide import MULTIPLE, Options, lower
     from phobos.runtime import gate
     from phobos.runtime.compiling import build, spelled
@@ -89,9 +89,15 @@ def _made(kernel: Kernel, form: str, arch: str, constants: dict[str, int]) -> by
         return spelled(module, unit, options).text.encode()
     if form == "facts":
         from phobos.codegen.facts import facts_of
+        from phobos.semantics.report import report
 
-        spelled(module, unit, options)  # refuses what cannot be lowered
-        return _json(facts_of(lower(unit.program, options), line_of))
+        text = report(unit.program, line_of)
+        try:
+            spelled(module, unit, options)  # refuses what cannot be lowered
+            decided = json.dumps(facts_of(lower(unit.program, options), line_of), indent=2, ensure_ascii=False)
+        except LaunchError as error:
+            decided = f"  none: {error}"
+        return f"{text}\nlowering for {arch}\n{decided}\n".encode()
     if form == "contract":
         from phobos.codegen import nvrtc
         from phobos.codegen.contract import contract_of
