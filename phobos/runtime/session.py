@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,8 @@ from phobos.value import value
 
 if TYPE_CHECKING:
     from phobos.runtime.binding import Bound
+
+TIMEOUT_S = 30.0  # on a GPU, from the command line
 
 
 @value
@@ -251,7 +254,7 @@ class _Runner:
             return prepare(self.kernel, bound, (), named, self.options).plan
         from phobos.runtime.cuda.host import plan
 
-        return plan(self.kernel, bound, self.options, device)
+        return self.explained(plan(self.kernel, bound, self.watched(), device))
 
     def on_cpu(self) -> _Done:
         from phobos.runtime.judge import Judging, judge, prepare
@@ -282,9 +285,22 @@ class _Runner:
 
         arrays = {name: held.copy() for name, held in self.given.arrays.items()}
         bound = self.kernel.bound((), self.named(arrays), dict(self.options.constants))
-        result = run(self.kernel, bound, self.options, device, self.request.repeat)
-        self.made = result.plan
-        return _Done(result.plan, bound, result.arrays, median(result.elapsed_ms), None)
+        result = run(self.kernel, bound, self.watched(), device, self.request.repeat)
+        self.made = self.explained(result.plan)
+        return _Done(self.made, bound, result.arrays, median(result.elapsed_ms), None)
+
+    def watched(self) -> LaunchOptions:
+        """On a GPU a run from the command line has a time limit unless told otherwise."""
+        given = self.options.timeout
+        if given is None or (given == 0 and self.options.unchecked):
+            return replace(self.options, timeout=TIMEOUT_S)
+        return self.options
+
+    def explained(self, plan: Plan) -> Plan:
+        if plan.timeout_s is None or self.options.timeout:
+            return plan
+        why = "of an unchecked launch, which has one always" if self.options.unchecked else "of this command"
+        return replace(plan, timeout_source=f"the default {why}")
 
 
 def _faulted(
