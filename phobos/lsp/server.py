@@ -8,6 +8,7 @@ a cancelled question.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 import threading
 import time
@@ -16,10 +17,10 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from lsprotocol import converters, types
-from pygls.exceptions import JsonRpcException
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol
-from pygls.protocol.language_server import lsp_method
+from pygls.protocol.language_server import _prepare_command_arguments, lsp_method
 
 import phobos
 from phobos.lsp.publishing import Publisher
@@ -62,6 +63,19 @@ class Protocol(LanguageServerProtocol):
     ) -> Builtin:
         return (yield from self._ours(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, params))
 
+    @lsp_method(types.WORKSPACE_EXECUTE_COMMAND)
+    async def lsp_workspace__execute_command(self, params: types.ExecuteCommandParams) -> Any:  # type: ignore[override]
+        """As the library does it, but in the request's own task, so that cancelling the request ends the work."""
+        handler = self.fm.commands.get(params.command)
+        if handler is None:
+            raise JsonRpcInvalidParams(f"there is no command `{params.command}`")
+        try:
+            arguments, keywords = _prepare_command_arguments(handler, params, self._converter)
+        except Exception as error:
+            raise JsonRpcInvalidParams(f"{params.command}: {error}") from error
+        answer = handler(*arguments, **keywords)
+        return await answer if inspect.isawaitable(answer) else answer
+
     @lsp_method(types.EXIT)
     def lsp_exit(self, *_: object) -> Builtin:
         self._server.ended_in_order = self._shutdown
@@ -101,9 +115,13 @@ class Protocol(LanguageServerProtocol):
     def structure_message(self, data: dict[str, Any]) -> Any:
         try:
             return super().structure_message(data)
-        except JsonRpcException:
+        except JsonRpcException as error:
             if "id" in data and "method" in data:
                 self._refuse(data["id"], -32602, f"the parameters of {data['method']} cannot be understood")
+            elif "id" in data:  # a reply that is none: whoever waits for it must not wait for ever
+                waiting = self._request_futures.pop(data["id"], None)
+                if waiting is not None and not waiting.done():
+                    waiting.set_exception(error)
             raise
 
     def _refuse(self, msg_id: str | int, code: int, message: str) -> None:

@@ -140,6 +140,15 @@ def test_garbage_on_the_wire_is_survived(start: Start) -> None:
     assert wire.at("hover", URI, 0, 0) is None
 
 
+def test_a_reply_that_cannot_be_understood_keeps_nobody_waiting(start: Start) -> None:
+    wire = start()
+    wire.answer = lambda request: 7
+    wire.start(plain("vscode"))
+    wire.open(URI, GOOD)
+    wire.wait_for_log("the client does not tell its settings")
+    assert "let abc" in str(wire.at("hover", URI, 1, 7))
+
+
 def test_a_late_reply_to_a_question_nobody_waits_for(start: Start) -> None:
     wire = start()
     wire.start()

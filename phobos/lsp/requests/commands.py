@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException
+from pygls.exceptions import JsonRpcException, JsonRpcRequestCancelled
 
 from phobos.lsp import children
 from phobos.lsp.requests.rename import REQUEST_FAILED
@@ -70,7 +70,7 @@ def register(server: Server) -> None:
         if code is None:
             raise _failed(f"no rule is called `{rule}`")
         text = rule_manual(code)
-        await _show(server, f"{code}.md", text)
+        server.spawn(_show(server, f"{code}.md", text))
         return {"code": code, "markdown": text, "url": url(code)}
 
     async def restart() -> None:
@@ -97,7 +97,7 @@ def _register_show(server: Server, command: str) -> None:
                 ended = await children.phobos(["emit", path, "--kernel", kernel, "--format", form])
         if ended.code:
             raise _failed(_words(ended) or f"`phobos emit` ended with {ended.code}")
-        await _show(server, f"{kernel}.{ending}", ended.output)
+        server.spawn(_show(server, f"{kernel}.{ending}", ended.output))
         return {"text": ended.output, "kernel": kernel, "format": form, "uri": document.uri}
 
     server.command(command)(show)
@@ -110,7 +110,7 @@ async def _run(server: Server, uri: str, kernel: str, options: list[str]) -> dic
         async with _progress(server, f"running {kernel}"):
             ended = await children.phobos(["run", path, "--kernel", kernel, *options])
     text = ended.output + ended.errors
-    await _show(server, f"{kernel}.run.txt", text)
+    server.spawn(_show(server, f"{kernel}.run.txt", text))
     return {"exitCode": ended.code, "output": text, "kernel": kernel}
 
 
@@ -166,6 +166,10 @@ async def _progress(server: Server, title: str) -> AsyncIterator[None]:
     watched.add_done_callback(stop)
     try:
         yield
+    except asyncio.CancelledError:
+        if watched.cancelled():  # by the button, not by the client's request
+            raise JsonRpcRequestCancelled(f"{title}: cancelled") from None
+        raise
     finally:
         progress.tokens.pop(token, None)
         progress.end(token, types.WorkDoneProgressEnd())
