@@ -1,4 +1,4 @@
-"""Whether a GPU answers, asked of the driver library alone: a machine without one never imports CuPy."""
+"""Whether a GPU answers, asked of the driver library alone: a machine without one loads nothing of CUDA."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def chosen(asked: str) -> tuple[str, str]:
     if asked == "cpu":
         return "cpu", "reference runtime, as asked for"
     if asked == "auto":
-        from importlib.util import find_spec
-
         count, said = driver()
         if not count:
             return "cpu", f"reference runtime: {said}"
-        if find_spec("cupy") is None:
-            return "cpu", f"reference runtime: {said}, but CuPy is not installed (pip install 'phobos-tools[gpu]')"
+        from phobos.codegen.nvrtc import location
+
+        if location() is None:
+            return "cpu", f"reference runtime: {said}, but NVRTC is not installed (pip install 'phobos-tools[nvrtc]')"
         return "cuda:0", said
     count, said = driver()
     number = 0 if asked == "cuda" else int(asked.removeprefix("cuda:"))
