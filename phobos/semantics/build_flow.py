@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from phobos.diagnostic import Edit, Fix, Span
 from phobos.semantics import ir
 from phobos.semantics.build_context import Build
 from phobos.semantics.build_initialised import uninitialised_reads
@@ -40,6 +41,7 @@ def _unused(b: Build, node: tree.Kernel | tree.Function) -> None:
             "nothing reads it",
             severity="warning",
             help=f"remove it, or call it `_{name}` to keep it",
+            fix=None if stored else _kept(variable.span, name),
             tags=("unnecessary",),
         )
     for param in node.params:
@@ -73,6 +75,11 @@ def _unused(b: Build, node: tree.Kernel | tree.Function) -> None:
             help="remove it: every value would be tried for nothing",
             tags=("unnecessary",),
         )
+
+
+def _kept(span: Span, name: str) -> Fix:
+    """Put `_` before a name that nothing reads."""
+    return Fix(f"call it `_{name}`", "unsafe", (Edit(Span(span.owner, span.start, span.start), "_"),))
 
 
 def _only_in(b: Build, extent: ir.Dim | ir.Constant, tensor: ir.Tensor) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from phobos.diagnostic import Related
+from phobos.diagnostic import Edit, Fix, Related
 from phobos.semantics import ir
 from phobos.semantics.build_context import Build
 from phobos.semantics.build_numbers import ZERO
@@ -138,6 +138,15 @@ def access(b: Build, node: tree.Subscript, *, storing: bool = False) -> ir.Acces
             "some axes are points, some are slices",
             related=(Related(b.span(point), "a point"),),
             help="write a point as a slice of one: `i :+ 1`",
+            fix=Fix(
+                "make the points slices of one",
+                "unsafe",
+                tuple(
+                    Edit(b.place(index.end, index.end), " :+ 1")
+                    for index in node.subscripts
+                    if isinstance(index, tree.Point)
+                ),
+            ),
         )
         return None
     subs: list[ir.Sub] = []
