@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from phobos.semantics import ir
+from phobos.semantics.conditions import Condition, Truth, consequences, key_of, negation, opaques, polys
+from phobos.semantics.knowledge import ROOT
 from phobos.semantics.poly import Poly
 from phobos.semantics.program import Program, fact
 from phobos.semantics.values import Values, blocks_of, values_of
@@ -17,6 +19,7 @@ from phobos.value import value
 
 SAME, NEXT, LATER, FIRST, FREE = "same", "next", "later", "first", "free"
 Loop = ir.For | ir.While
+Way = tuple[Poly | Condition, ...]
 
 
 @value
@@ -25,11 +28,23 @@ class Reach:
 
     `rounds` relates the loops around the statement, outermost first, to the place where the phase begins.
     `given` are polynomials never negative on this way: it passes a loop that has no rounds, or leaves one at the
-    end of the round in which the phase began (the atom ("at", i) is that round of loop i).
+    end of the round in which the phase began (the atom ("at", i) is that round of loop i). `conditions` hold on it:
+    it went past a branch whose other arm has a barrier.
     """
 
     rounds: tuple[tuple[Loop, str], ...]
-    given: tuple[Poly, ...]
+    way: Way
+
+    @property
+    def given(self) -> tuple[Poly, ...]:
+        found: list[Poly] = []
+        for step in self.way:
+            found.extend((step,) if isinstance(step, Poly) else consequences(step))
+        return tuple(found)
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        return tuple(step for step in self.way if not isinstance(step, Poly))
 
     @property
     def wraps(self) -> bool:
@@ -38,7 +53,11 @@ class Reach:
 
     @property
     def key(self) -> tuple[object, ...]:
-        return (tuple((id(loop), relation) for loop, relation in self.rounds), tuple(p.key for p in self.given))
+        return (tuple((id(loop), relation) for loop, relation in self.rounds), _key(self.way))
+
+
+def _key(way: Way) -> tuple[object, ...]:
+    return tuple(step.key if isinstance(step, Poly) else key_of(step) for step in way)
 
 
 Start = ir.Statement | None
@@ -127,7 +146,7 @@ class _Walk:
             return
         rounds: tuple[tuple[Loop, str], ...] = tuple((loop, SAME) for loop in flow.loops[start])
         block, position, owner = flow.parents[start]
-        given: tuple[Poly, ...] = ()
+        given: Way = ()
         exits = self._block(block, position + 1, rounds, given)
         while owner is not None:
             if isinstance(owner, (ir.For, ir.While)):
@@ -179,19 +198,19 @@ class _Walk:
         return rest | {"fall"} if "leave" in exits else rest
 
     def _block(
-        self, block: ir.Block, position: int, rounds: tuple[tuple[Loop, str], ...], given: tuple[Poly, ...]
+        self, block: ir.Block, position: int, rounds: tuple[tuple[Loop, str], ...], given: Way
     ) -> frozenset[str]:
         """Walk statements from a position; how control can leave the block before a barrier."""
-        key = (id(block), position, tuple((id(loop), r) for loop, r in rounds), tuple(p.key for p in given))
+        key = (id(block), position, tuple((id(loop), r) for loop, r in rounds), _key(given))
         known = self._done.get(key)
         if known is not None:
             return known
         self._done[key] = frozenset()
         exits: set[str] = set()
         alive = True
-        ways: list[tuple[Poly, ...]] = [given]
+        ways: list[Way] = [given]
         for statement in block.statements[position:]:
-            after: list[tuple[Poly, ...]] = []
+            after: list[Way] = []
             for way in ways:
                 out, passed = self._statement(statement, rounds, way)
                 exits |= out - {"fall"}
@@ -206,14 +225,14 @@ class _Walk:
         return result
 
     def _record(
-        self, statement: ir.Statement, rounds: tuple[tuple[Loop, str], ...], given: tuple[Poly, ...]
+        self, statement: ir.Statement, rounds: tuple[tuple[Loop, str], ...], given: Way
     ) -> None:
         reach = Reach(rounds, given)
         self.found.setdefault(statement, {}).setdefault(reach.key, reach)
 
     def _statement(
-        self, statement: ir.Statement, rounds: tuple[tuple[Loop, str], ...], given: tuple[Poly, ...]
-    ) -> tuple[frozenset[str], list[tuple[Poly, ...]]]:
+        self, statement: ir.Statement, rounds: tuple[tuple[Loop, str], ...], given: Way
+    ) -> tuple[frozenset[str], list[Way]]:
         """How control leaves a statement, and what holds on each way that falls through."""
         if statement in self.flow.values.unreachable:
             return frozenset(), []
@@ -223,8 +242,11 @@ class _Walk:
                 self.ends[statement] = None
                 return frozenset(), []
             case ir.If(then=then, otherwise=otherwise):
-                exits = self._arm(then, rounds, given) | self._arm(otherwise, rounds, given)
-                return exits, [given]
+                arms = (self._arm(then, rounds, given), self._arm(otherwise, rounds, given))
+                falls = ["fall" in exits for exits in arms]
+                if all(falls):
+                    return arms[0] | arms[1], [given]
+                return arms[0] | arms[1], [(*given, *self._taken(statement, falls[0]))]
             case ir.For() | ir.While():
                 return self._loop(statement, rounds, given)
             case ir.Inline(body=body):
@@ -237,14 +259,25 @@ class _Walk:
                 return frozenset({"kernel" if leaves_kernel else "leave"}), []
         return frozenset({"fall"}), [given]
 
-    def _arm(self, block: ir.Block, rounds: tuple[tuple[Loop, str], ...], given: tuple[Poly, ...]) -> frozenset[str]:
+    def _taken(self, statement: ir.If, then: bool) -> Way:
+        """What holds behind a branch of which only one arm leads there, if no round of a loop changes it."""
+        values = self.flow.values
+        condition = values.condition(statement.condition)
+        if isinstance(condition, Truth):
+            return ()
+        fixed = all(values.knowledge.home(poly) == ROOT for poly in polys(condition))
+        if not fixed or (opaques(condition) and self.flow.loops[statement]):
+            return ()
+        return (condition if then else negation(condition),)
+
+    def _arm(self, block: ir.Block, rounds: tuple[tuple[Loop, str], ...], given: Way) -> frozenset[str]:
         if block.statements and block.statements[0] in self.flow.values.unreachable:
             return frozenset()
         return self._block(block, 0, rounds, given)
 
     def _loop(
-        self, statement: Loop, rounds: tuple[tuple[Loop, str], ...], given: tuple[Poly, ...]
-    ) -> tuple[frozenset[str], list[tuple[Poly, ...]]]:
+        self, statement: Loop, rounds: tuple[tuple[Loop, str], ...], given: Way
+    ) -> tuple[frozenset[str], list[Way]]:
         flow = self.flow
         fresh = sum(1 for _, relation in rounds if relation == FIRST)
         if not flow.holds_barrier(statement) or fresh >= MOST_FRESH:
@@ -262,7 +295,7 @@ class _Walk:
             passed = [*passed, skipped]
         return out, passed
 
-    def _skips(self, statement: Loop, given: tuple[Poly, ...]) -> tuple[Poly, ...] | None:
+    def _skips(self, statement: Loop, given: Way) -> Way | None:
         """What holds where a loop has no round; None where it always has one."""
         loop = self.flow.values.loops.get(statement)
         if loop is None or loop.hi is None or loop.lo is None:
@@ -276,7 +309,7 @@ class _Walk:
         return (*given, empty)
 
     def _round(
-        self, statement: Loop, rounds: tuple[tuple[Loop, str], ...], given: tuple[Poly, ...]
+        self, statement: Loop, rounds: tuple[tuple[Loop, str], ...], given: Way
     ) -> frozenset[str]:
         if isinstance(statement, ir.While):
             before = self._block(statement.prelude, 0, rounds, given)
@@ -286,10 +319,10 @@ class _Walk:
         return self._block(statement.body, 0, rounds, given)
 
 
-def _distinct(ways: Iterable[tuple[Poly, ...]]) -> list[tuple[Poly, ...]]:
-    found: dict[object, tuple[Poly, ...]] = {}
+def _distinct(ways: Iterable[Way]) -> list[Way]:
+    found: dict[object, Way] = {}
     for way in ways:
-        found.setdefault(tuple(p.key for p in way), way)
+        found.setdefault(_key(way), way)
     kept = list(found.values())
     if any(not way for way in kept):
         return [()]  # a way on which nothing special holds covers the others

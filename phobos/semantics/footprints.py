@@ -21,7 +21,16 @@ from phobos.semantics.program import Program, fact
 from phobos.semantics.sameness import CellValues, value_key
 from phobos.semantics.twoblocks import MOST_NODES, Cells, Pair, axes_of, cell_of, conditions_of
 from phobos.semantics.uniformity import Level, Uniformity, uniformity_of
-from phobos.semantics.values import Context, Values, expressions_in, statements_of, values_of, walk, written_tensors
+from phobos.semantics.values import (
+    Context,
+    Values,
+    expressions_in,
+    statements_of,
+    subscript_parts,
+    values_of,
+    walk,
+    written_tensors,
+)
 from phobos.semantics.witness import Question, search
 from phobos.value import value
 
@@ -164,6 +173,7 @@ class _Conflicts:
         self.limits = grid_facts(program)
         grid = grid_of(program)
         self.axes = (0,) if grid.persistent else tuple(i for i, axis in enumerate(grid.axes) if axis.read) or (0,)
+        self.idle = _idle_axes(program)
         self.chosen = not grid.persistent and any(axis.read and not axis.uses for axis in grid.axes)
         if not grid.persistent and not any(axis.read for axis in grid.axes):
             self.axes = ()  # one block
@@ -259,12 +269,16 @@ class _Conflicts:
         if len(fresh) > MOST_PAIRS:
             return True
         for ways in fresh.values():
+            axes = self._axes_for(*ways[0][:2])
+            if not axes:
+                continue
             if len(ways) > 1 and self._apart_at_any_time(*ways[0][:2]):
                 continue
             for a, b, reach_a, reach_b in ways:
                 cells_a, cells_b = self._cells(a, reach_a), self._cells(b, reach_b)
-                apart = cells_a is not None and cells_b is not None and self._apart(cells_a, cells_b, FEW_NODES)
-                if not apart and not self._harmless(a, b, reach_a, reach_b):
+                axes = self._axes_for(a, b)
+                apart = cells_a is not None and cells_b is not None and self._apart(cells_a, cells_b, FEW_NODES, axes)
+                if axes and not apart and not self._harmless(a, b, reach_a, reach_b):
                     return True
         return False
 
@@ -286,6 +300,9 @@ class _Conflicts:
         if not ways or (len(ways) > 1 and self._apart_at_any_time(a, b)):
             return None
         ways.sort(key=lambda way: way[1].wraps != way[2].wraps)
+        axes = self._axes_for(a, b)
+        if not axes:
+            return None
         unknowable = self._unknowable(a, b)
         nodes = MOST_NODES if unknowable is None else 2 * FEW_NODES
         verdict: Conflict | None = None
@@ -293,7 +310,7 @@ class _Conflicts:
             cells_a, cells_b = self._cells(a, reach_a), self._cells(b, reach_b)
             if self._harmless(a, b, reach_a, reach_b):
                 continue
-            if cells_a is not None and cells_b is not None and self._apart(cells_a, cells_b, nodes):
+            if cells_a is not None and cells_b is not None and self._apart(cells_a, cells_b, nodes, axes):
                 continue
             found = self._verdict(a, b, start, reach_a, reach_b, cells_a, cells_b, unknowable)
             if verdict is None or _gravity(found) < _gravity(verdict):
@@ -308,10 +325,17 @@ class _Conflicts:
         for group in (a, b):
             loops = self.flow.loops[group.first.statement]
             cells.append(self._cells(group, Reach(tuple((loop, FREE) for loop in loops), ())))
-        return cells[0] is not None and cells[1] is not None and self._apart(cells[0], cells[1], FEW_NODES)
+        one, other = cells
+        return one is not None and other is not None and self._apart(one, other, FEW_NODES, self._axes_for(a, b))
 
-    def _apart(self, a: Cells, b: Cells, nodes: int = MOST_NODES) -> bool:
-        return Pair(self.values, a, b, self._is_shared, self.limits, self.axes).disjoint(nodes=nodes)
+    def _apart(self, a: Cells, b: Cells, nodes: int, axes: tuple[int, ...]) -> bool:
+        return Pair(self.values, a, b, self._is_shared, self.limits, axes).disjoint(nodes=nodes)
+
+    def _axes_for(self, a: _Group, b: _Group) -> tuple[int, ...]:
+        """The axes that tell the two blocks apart: along an idle one all store the same."""
+        if a.first.kind == b.first.kind == "store":
+            return tuple(axis for axis in self.axes if axis not in self.idle)
+        return self.axes
 
     def _ways(self, a: _Group, b: _Group) -> Iterator[tuple[Start, Reach, Reach]]:
         seen: set[object] = set()
@@ -428,7 +452,7 @@ class _Conflicts:
             return Conflict(
                 "atomic", first, second, False, None, "an atomic of one block and a plain access of another", begins
             )
-        question = Question(self.program, self.values, self.uniformity, self.axes, self.chosen)
+        question = Question(self.program, self.values, self.uniformity, self._axes_for(a, b), self.chosen)
         meeting = search(question, cells_a, cells_b, (_stored_by(a), _stored_by(b)))
         if meeting.verdict == "unknown":
             return Conflict("unknown", first, second, False, None, meeting.reason, begins)
@@ -537,7 +561,7 @@ class _Conflicts:
                     cells_a, cells_b = self._cells(a, reach_a), self._cells(b, reach_b)
                     if cells_a is None or cells_b is None:
                         continue
-                    if tried > 40 or not self._apart(cells_a, cells_b):
+                    if tried > 40 or not self._apart(cells_a, cells_b, MOST_NODES, self._axes_for(a, b)):
                         first, second = a.first.access.base.name, b.first.access.base.name
                         return Conflict(
                             "alias", a.first, b.first, False, None,
@@ -554,6 +578,29 @@ def _pairs(groups: list[_Group]) -> list[tuple[_Group, _Group]]:
         for b in groups[i:]
         if "store" in (a.first.kind, b.first.kind) or {a.first.kind, b.first.kind} == {"atomic", "load"}
     ]
+
+
+def _idle_axes(program: Program) -> frozenset[int]:
+    """The axes whose block index is read into names that nothing reads: all blocks along them do the same."""
+    unread: set[int] = set()
+    used: set[int] = set()
+    read: set[ir.Variable] = set()
+    for statement in statements_of(program.body):
+        for root in (*expressions_in(statement), *_subscripts(statement)):
+            read.update(e.variable for e in walk(root) if isinstance(e, ir.VariableRef))
+    for statement in statements_of(program.body):
+        lone = isinstance(statement, ir.Define) and statement.variable not in read
+        for root in (*expressions_in(statement), *_subscripts(statement)):
+            for expression in walk(root):
+                if isinstance(expression, ir.BlockIndex):
+                    (unread if lone else used).add(expression.axis)
+    return frozenset(unread - used)
+
+
+def _subscripts(statement: ir.Statement) -> tuple[ir.Expression, ...]:
+    if isinstance(statement, (ir.Store, ir.DefineView)):
+        return tuple(subscript_parts(statement.access))
+    return ()
 
 
 def _gravity(conflict: Conflict) -> tuple[bool, bool, bool]:

@@ -75,7 +75,7 @@ class Pair:
         self._thorough = True
         self.guarded = any(
             at.condition is not None for cells in (a, b) for at in cells.context.chain()
-        ) or bool(a.reach.given or b.reach.given)
+        ) or bool(a.reach.way or b.reach.way)
         self._mirrored = a is b or (a.axes is b.axes and a.context is b.context and a.reach.key == b.reach.key)
 
     # --- renaming ---------------------------------------------------------------------------------
@@ -189,6 +189,9 @@ class Pair:
                 nonzero += [self.rename(poly, who) for poly in differences(at.condition)]
                 flags += self._flags(at.condition, at.loop_index, who)
         guards += [self.rename(poly, who) for poly in cells.reach.given]
+        for condition in cells.reach.conditions:
+            nonzero += [self.rename(poly, who) for poly in differences(condition)]
+            flags += self._flags(condition, ROOT, who)
         return Side(axes, tuple(guards), tuple(nonzero), tuple(flags))
 
     @property

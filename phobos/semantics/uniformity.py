@@ -589,26 +589,26 @@ class _Analysis(Uniformity):
             self._settling[statement] = settled
         return UNIFORM if settled else variation
 
-    def _is_certain(self, split: _Split) -> bool:
+    def _is_certain(self, split: _Split, barrier: ir.Barrier) -> bool:
         """Whether index arithmetic alone parts the blocks: by a witness where the construct is all arithmetic."""
-        at = split.parting
-        known = self._certain.get(at)
+        key = (split.parting, barrier)
+        known = self._certain.get(key)
         if known is None:
-            known = self._parts(at, split.variation)
-            self._certain[at] = known
+            known = self._parts(split.parting, split.variation, self.values.context(barrier))
+            self._certain[key] = known
         return known
 
-    def _parts(self, statement: ir.Statement, variation: Variation) -> bool:
+    def _parts(self, statement: ir.Statement, variation: Variation, reached: Context) -> bool:
         if isinstance(statement, ir.For):
             loop = self.values.loops.get(statement)
             if loop is None or loop.lo is None or loop.hi is None or loop.step is None:
                 return variation.certain
-            if trips_tell_apart(self.values, loop, self.values.context(statement)) is not None:
+            if trips_tell_apart(self.values, loop, self.values.context(statement), reached) is not None:
                 return True
             return variation.certain and not all(map(self._is_arithmetic, (loop.lo, loop.hi, loop.step)))
         if isinstance(statement, (ir.If, ir.While)):
             condition = self.values.condition(statement.condition)
-            if condition_tells_apart(self.values, condition, self._inside(statement)) is not None:
+            if condition_tells_apart(self.values, condition, self._inside(statement), reached) is not None:
                 return True
             return variation.certain and not self._settled(condition)
         return variation.certain
@@ -889,7 +889,7 @@ class _Analysis(Uniformity):
             if not splits or barrier in grouped:
                 continue
             outermost = splits[0]
-            certain = any(self._is_certain(split) for split in splits)
+            certain = any(self._is_certain(split, barrier) for split in splits)
             kind = outermost.kind
             others: tuple[ir.Barrier, ...] = ()
             if kind == "branch" and isinstance(outermost.statement, ir.If):

@@ -32,20 +32,29 @@ class Apart:
     sizes: tuple[tuple[str, int], ...]
 
 
-def condition_tells_apart(values: Values, condition: Condition, context: Context) -> Apart | None:
-    """A witness that two blocks find the condition different, or None where none was found."""
-    return _search(values, context, (condition,), None)
+def condition_tells_apart(
+    values: Values, condition: Condition, context: Context, reached: Context | None = None
+) -> Apart | None:
+    """A witness that two blocks find the condition different, or None where none was found.
+
+    `reached` is a place that one of the two must be able to reach then.
+    """
+    return _search(values, context, (condition,), None, reached)
 
 
-def trips_tell_apart(values: Values, loop: LoopFact, context: Context) -> Apart | None:
+def trips_tell_apart(values: Values, loop: LoopFact, context: Context, reached: Context | None = None) -> Apart | None:
     """A witness that two blocks have different numbers of rounds, or None where none was found."""
     if loop.lo is None or loop.hi is None or loop.step is None:
         return None
-    return _search(values, context, (), loop)
+    return _search(values, context, (), loop, reached)
 
 
 def _search(
-    values: Values, context: Context, conditions: Sequence[Condition], loop: LoopFact | None
+    values: Values,
+    context: Context,
+    conditions: Sequence[Condition],
+    loop: LoopFact | None,
+    reached: Context | None,
 ) -> Apart | None:
     guards: list[Condition] = []
     bounds: list[tuple[Poly, Poly]] = []
@@ -54,12 +63,13 @@ def _search(
             guards.append(at.condition)
         if at.loop is not None and at.loop.value is not None and at.loop.hi is not None:
             bounds.append((at.loop.value, at.loop.hi))
+    there = [at.condition for at in reached.chain() if at.condition is not None] if reached is not None else []
     asked: list[Poly] = [poly for condition in conditions for poly in polys(condition)]
     if loop is not None and loop.lo is not None and loop.hi is not None and loop.step is not None:
         asked += [loop.lo, loop.hi, loop.step]
     if any(opaque.key[0] == "left" for guard in guards for opaque in opaques(guard)):
         return None  # who is still there hangs on the rounds of a loop that may be left for good
-    around: list[Poly] = [poly for guard in guards for poly in polys(guard)]
+    around: list[Poly] = [poly for guard in (*guards, *there) for poly in polys(guard)]
     around += [side for bound in bounds for side in bound]
     atoms = {atom for poly in (*asked, *around) for atom in plain_atoms(poly)}
     free = [key for condition in (*conditions, *guards) for key in dict.fromkeys(o.key for o in opaques(condition))]
@@ -77,7 +87,7 @@ def _search(
         grid = min(grid, MOST_BLOCKS)
         for flags in product((True, False), repeat=len(free)):
             opaque = dict(zip(free, flags))
-            seen: dict[object, int] = {}
+            seen: dict[object, tuple[int, bool]] = {}
             for block in range(grid):
                 at = dict(settings)
                 for other_axis in range(3):
@@ -89,13 +99,15 @@ def _search(
                 found = _answer(conditions, loop, at, opaque)
                 if found is None:
                     continue
-                for other, earlier in seen.items():
-                    if other != found:
+                arrives = all(truth(guard, at, opaque) is not False for guard in there)
+                for other, (earlier, arrived) in seen.items():
+                    if other != found and (arrives or arrived):
                         sizes = tuple(
                             (str(atom[1]), n) for atom, n in settings.items() if atom[0] in ("dim", "param", "const")
                         )
                         return Apart((earlier, block), grid, sizes)
-                seen.setdefault(found, block)
+                if found not in seen or arrives:
+                    seen[found] = (block, arrives)
     return None
 
 

@@ -89,7 +89,7 @@ def search(
     placed = [poly for cells in (a, b) for axis in cells.axes for poly in axis]
     if any(poly.mentions(kind) for poly in placed for kind in (*OPAQUE, "load", "unsigned")):
         return _unknown("a subscript has no closed form")
-    guards = [condition for cells in (a, b) for condition in conditions_of(cells.context)]
+    guards = [condition for cells in (a, b) for condition in (*conditions_of(cells.context), *cells.reach.conditions)]
     if any(poly.mentions(kind) for guard in guards for poly in polys(guard) for kind in OPAQUE):
         return _unknown("a condition around it changes in a way that has no closed form")
     if any(opaque.expression is None for guard in guards for opaque in opaques(guard)):
@@ -158,6 +158,8 @@ def _settings(question: Question, a: Cells, b: Cells) -> Iterator[dict[Atom, int
         polynomials += [poly for axis in cells.axes for poly in axis]
         polynomials += cells.extents
         polynomials += cells.reach.given
+        for condition in cells.reach.conditions:
+            polynomials += polys(condition)
         for at in cells.context.chain():
             polynomials += at.given
             if at.condition is not None:
@@ -256,7 +258,7 @@ def _boxes(
                 fixed[loop.variable] = 0
             case _:
                 free.append((loop.variable, range(MOST_ROUNDS)))
-    conditions = list(conditions_of(cells.context))
+    conditions = [*conditions_of(cells.context), *cells.reach.conditions]
     found: list[_Box] = []
     total = 0
     for block in product(*(range(counts[axis]) if axis in question.axes else (0,) for axis in range(3))):
