@@ -58,6 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     change.add_argument("--baseline", metavar="FILE", help="report only what this file does not hold")
     change.add_argument("--write-baseline", metavar="FILE", help="keep today's findings in this file")
     kernel = parser.add_argument_group("for which launch")
+    kernel.add_argument(
+        "--prove", action="store_true", help="run the reference to show the launch at which each error happens"
+    )
     kernel.add_argument("--kernel", metavar="K", help="only this kernel (K1+K2: these)")
     kernel.add_argument(
         "--target", action="append", metavar="CARDS", help="cards to check residency and memory for: h200,a100"
@@ -115,6 +118,10 @@ def check_once(arguments: argparse.Namespace) -> int:
             return code
     otherwise: Severity = "info" if arguments.output_format in _FORMATS_WITH_NOTES else "warning"
     checked = check_all(sources, configuration_of, otherwise, arguments.jobs)
+    if arguments.prove:
+        from phobos.cli.proving import with_proofs
+
+        checked = with_proofs(checked)
     if arguments.write_baseline:
         from phobos.cli.change import write_baseline
 
