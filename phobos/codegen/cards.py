@@ -14,7 +14,7 @@ from phobos.value import value
 
 @value
 class Limits:
-    """Of one compute capability. Bytes, threads, registers and CTAs per multiprocessor unless the name says otherwise."""
+    """Of one compute capability; per multiprocessor unless the name says otherwise."""
 
     arch: str  # what to compile for
     threads: int
@@ -49,11 +49,13 @@ CARDS: dict[str, tuple[str, int]] = {
     "t4": ("sm_75", 40), "rtx2080s": ("sm_75", 48), "rtx2080ti": ("sm_75", 68),
     # A100 white paper; GA102 white paper; A10 product brief
     "a100": ("sm_80", 108), "a30": ("sm_80", 56),
-    "a10": ("sm_86", 72), "a40": ("sm_86", 84), "a6000": ("sm_86", 84), "rtx3080": ("sm_86", 68), "rtx3090": ("sm_86", 82),
+    "a10": ("sm_86", 72), "a40": ("sm_86", 84), "a6000": ("sm_86", 84),
+    "rtx3080": ("sm_86", 68), "rtx3090": ("sm_86", 82),
     # Ada white paper; L4 and L40S product briefs
     "l4": ("sm_89", 58), "l40s": ("sm_89", 142), "rtx4090": ("sm_89", 128),
     # H100 white paper (SXM5; the PCIe board has 114); H200 and H20 as the device reports
-    "h100": ("sm_90a", 132), "h100pcie": ("sm_90a", 114), "h200": ("sm_90a", 132), "gh200": ("sm_90a", 132), "h20": ("sm_90a", 78),
+    "h100": ("sm_90a", 132), "h100pcie": ("sm_90a", 114), "h200": ("sm_90a", 132),
+    "gh200": ("sm_90a", 132), "h20": ("sm_90a", 78),
     # Blackwell architecture brief; RTX Blackwell white paper
     "b200": ("sm_100", 148), "gb200": ("sm_100", 152), "b300": ("sm_103", 148),
     "rtx5090": ("sm_120", 170), "rtx5080": ("sm_120", 84), "rtxpro6000": ("sm_120", 188),

@@ -18,7 +18,10 @@ from phobos.value import value
 
 @value
 class Site:
-    """A place in the source that a stopped grid can name. `what` is "barrier", "loop", "aligned", "bounds" or "step"."""
+    """A place in the source that a stopped grid can name.
+
+    `what` is "barrier", "loop", "aligned", "bounds" or "step".
+    """
 
     what: str
     span: Span

@@ -83,7 +83,8 @@ def _keep_rows(context: Context, statement: ops.Reduce, loop: Loop) -> None:
             return
         row = "0" if layout.rows == 1 else f"({loop.row('i')})"
         out.line(
-            f"if ({loop.along} == 0 && {row} < {layout.rows}) {name}[{row} * {place.pitch}] = {spelling.to_cell(value, dtype)};"
+            f"if ({loop.along} == 0 && {row} < {layout.rows}) "
+            f"{name}[{row} * {place.pitch}] = {spelling.to_cell(value, dtype)};"
         )
 
 

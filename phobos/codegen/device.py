@@ -96,7 +96,9 @@ template <typename T> __device__ __forceinline__ T ph_shift_right(T x, long long
 """,
     "ph_divide": """\
 // Toward zero; division by zero gives 0 here, a fault in the reference runtime.
-template <typename T> __device__ __forceinline__ T ph_divide(T a, T b) { return b == 0 ? T(0) : b == -1 ? (T)(0 - a) : a / b; }
+template <typename T> __device__ __forceinline__ T ph_divide(T a, T b) {
+  return b == 0 ? T(0) : b == -1 ? (T)(0 - a) : a / b;
+}
 """,
     "ph_remainder": """\
 template <typename T> __device__ __forceinline__ T ph_remainder(T a, T b) { return b == 0 || b == -1 ? T(0) : a % b; }
@@ -219,9 +221,11 @@ template <typename T> __device__ __forceinline__ void ph_fragment_2_turned(unsig
 """,
     "ph_multiply_f16": """\
 // 16 x 8 sums += 16 x 16 times 16 x 8.
-__device__ __forceinline__ void ph_multiply_f16(float* upper, float* lower, const unsigned (&a)[4], const unsigned (&b)[2]) {
+__device__ __forceinline__ void ph_multiply_f16(
+    float* upper, float* lower, const unsigned (&a)[4], const unsigned (&b)[2]) {
 #if __CUDA_ARCH__ >= 800
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
       : "+f"(upper[0]), "+f"(upper[1]), "+f"(lower[0]), "+f"(lower[1])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 #else
@@ -233,8 +237,10 @@ __device__ __forceinline__ void ph_multiply_f16(float* upper, float* lower, cons
 }
 """,
     "ph_multiply_bf16": """\
-__device__ __forceinline__ void ph_multiply_bf16(float* upper, float* lower, const unsigned (&a)[4], const unsigned (&b)[2]) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+__device__ __forceinline__ void ph_multiply_bf16(
+    float* upper, float* lower, const unsigned (&a)[4], const unsigned (&b)[2]) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
       : "+f"(upper[0]), "+f"(upper[1]), "+f"(lower[0]), "+f"(lower[1])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
@@ -371,7 +377,8 @@ __device__ __forceinline__ int ph_atomic_add(int* p, int v) {
     "ph_atomic_cas": """\
 __device__ __forceinline__ int ph_atomic_cas(int* p, int expected, int v) {
   int old;
-  asm volatile("atom.cas.acq_rel.gpu.global.b32 %0, [%1], %2, %3;" : "=r"(old) : "l"(p), "r"(expected), "r"(v) : "memory");
+  asm volatile("atom.cas.acq_rel.gpu.global.b32 %0, [%1], %2, %3;"
+               : "=r"(old) : "l"(p), "r"(expected), "r"(v) : "memory");
   return old;
 }
 """,

@@ -405,9 +405,9 @@ def _load_one(context: Context, cells: Cells, array: str, names: tuple[str, ...]
     inside = cells.inside(at, range(len(at)))
     cell = spelling.CELLS[cells.dtype]
     text = f"{cells.base}[{cells.offset(at)}]"
-    context.out.line(
-        f"const {cell} {array}[1] = {{{inside + ' ? ' + text + f' : {spelling.empty_cell(cells.dtype)}' if inside else text}}};"
-    )
+    if inside:
+        text = f"{inside} ? {text} : {spelling.empty_cell(cells.dtype)}"
+    context.out.line(f"const {cell} {array}[1] = {{{text}}};")
 
 
 def _register(layout: Layout, i: str, j: str, v: str) -> str:

@@ -124,7 +124,7 @@ class Cells:
         return tuple("0" if length == 1 else name for length, name in zip(self.shape, coordinates, strict=True))
 
     def load(self, array: str, coordinates: tuple[str, ...], layout: Layout, masked: bool) -> None:
-        """Declare `array` (a C++ array of cells, or of one cell) and fill it for the vector that starts at `coordinates`."""
+        """Declare `array`, a C++ array of cells, and fill it for the vector that starts at `coordinates`."""
         out = self.context.out
         cell = spelling.CELLS[self.dtype]
         at = self.at(coordinates)

@@ -108,11 +108,11 @@ def _on_tensor_cores(
                 load = f"ph_fragment_2_turned(b[j], {at});"
             with out.rows(f"for (int j = 0; j < {pieces_across}; ++j)"):
                 out.line(load)
-            with out.rows(f"for (int i = 0; i < {pieces_down}; ++i)"):
-                with out.rows(f"for (int j = 0; j < {pieces_across}; ++j)"):
-                    columns = layout.column_registers
-                    upper, lower = f"{sums} + i * {2 * columns} + j * 2", f"{sums} + (i * 2 + 1) * {columns} + j * 2"
-                    out.line(f"ph_multiply_{plan.dtype}({upper}, {lower}, a[i], b[j]);")
+            down, across = f"for (int i = 0; i < {pieces_down}; ++i)", f"for (int j = 0; j < {pieces_across}; ++j)"
+            with out.rows(down), out.rows(across):
+                columns = layout.column_registers
+                upper, lower = f"{sums} + i * {2 * columns} + j * 2", f"{sums} + (i * 2 + 1) * {columns} + j * 2"
+                out.line(f"ph_multiply_{plan.dtype}({upper}, {lower}, a[i], b[j]);")
 
 
 def _step(
@@ -218,7 +218,7 @@ class _Side:
         return f"{self.context.name(variable)} + ({row}) * {place.pitch} + {deep}"
 
     def stage(self, length: str) -> None:
-        """Copy one step of K, zero where K or a tensor ends: `name[k * pitch + line]`, or as it lies on tensor cores."""
+        """Copy one step of K, zero where K or a tensor ends: by k and line, or as it lies for tensor cores."""
         assert self.cells is not None
         context, plan, cells = self.context, self.plan, self.cells
         threads, step = context.program.launch.threads, plan.step

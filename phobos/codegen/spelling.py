@@ -15,7 +15,8 @@ VALUES = {
 
 CELLS = {
     "f16": "ph_f16", "bf16": "ph_bf16", "f32": "float", "f64": "double",
-    "i8": "signed char", "u8": "unsigned char", "i32": "int", "i64": "long long", "index": "long long", "bool": "unsigned char",
+    "i8": "signed char", "u8": "unsigned char", "i32": "int", "i64": "long long", "index": "long long",
+    "bool": "unsigned char",
 }  # fmt: skip
 """The type of a cell in memory."""
 

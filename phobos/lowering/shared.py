@@ -29,7 +29,7 @@ Thing = ir.Variable | Scratch
 
 @value
 class Place:
-    """`thing` has `bytes` at `offset`, from statement number `first` to `last`; `pitch` elements lie from row to row."""
+    """`thing` has `bytes` at `offset` from statement number `first` to `last`; rows lie `pitch` elements apart."""
 
     thing: Thing
     offset: int

@@ -17,6 +17,7 @@ from phobos.errors import LaunchError
 from phobos.lowering.decide import Options, lower
 from phobos.lowering.support import missing
 from phobos.runtime.faults import refusal
+from phobos.semantics import ir
 from phobos.value import value
 
 if TYPE_CHECKING:
@@ -80,16 +81,15 @@ def spelled(module: Module, unit: Unit, options: Options) -> Emitted:
         dynamic = "dynshared" in program.flags
         largest = max(lowered.shared.places.values(), key=lambda place: place.bytes)
         thing = largest.thing
-        name = (
-            f"`{getattr(thing, 'name', '')}`"
-            if getattr(thing, "name", "")
-            else getattr(thing, "purpose", "a temporary tile")
-        )
+        if isinstance(thing, ir.Variable):
+            span, name = thing.span, f"`{thing.name}`" if thing.name else "a temporary tile"
+        else:
+            span, name = thing.statement.span, thing.purpose
         raise refusal(
             module, unit, None,
-            f"`{program.name}` needs {lowered.shared.bytes} bytes of shared memory, {limit} are the most on {options.arch}"
-            f"{'' if dynamic else ' without `@dynshared`'}",
-            getattr(thing, "span", None), label=f"the largest part is {name} with {largest.bytes} bytes",
+            f"`{program.name}` needs {lowered.shared.bytes} bytes of shared memory, {limit} are the most on "
+            f"{options.arch}{'' if dynamic else ' without `@dynshared`'}",
+            span, label=f"the largest part is {name} with {largest.bytes} bytes",
             help="choose smaller tiles" if dynamic else "add `@dynshared`, or choose smaller tiles",
         )  # fmt: skip
 

@@ -35,9 +35,7 @@ def unit_of(text: str, kernel: str | None = None, settings: Settings = PLAIN) ->
     return module, unit
 
 
-def emitted(
-    text: str, kernel: str | None = None, options: Options = DEFAULTS, settings: Settings = PLAIN
-) -> Emitted:
+def emitted(text: str, kernel: str | None = None, options: Options = DEFAULTS, settings: Settings = PLAIN) -> Emitted:
     module, unit = unit_of(text, kernel, settings)
 
     def line_of(span: Span) -> int:

@@ -99,7 +99,14 @@ class FakeDriver:
             ctypes.c_uint.from_address(pointer + 4 * i).value = word
 
     def launch(
-        self, function: int, grid: tuple[int, int, int], threads: int, shared: int, stream: int, pointers: Any, cooperative: bool
+        self,
+        function: int,
+        grid: tuple[int, int, int],
+        threads: int,
+        shared: int,
+        stream: int,
+        pointers: Any,
+        cooperative: bool,
     ) -> None:
         emitted = self.functions[function - 1]
         assert threads == emitted.threads and shared == emitted.dynamic_shared_bytes

@@ -69,9 +69,9 @@ inline void ph_multiply_bf16(float* upper, float* lower, const unsigned (&a)[4],
 }
 """,
     "ph_now": "inline unsigned long long ph_now() { static unsigned long long t; return t += 1000000; }\n",
-    "ph_peek": "inline unsigned ph_peek(const unsigned* word) { yield_(); return *(volatile const unsigned*)word; }\n",
+    "ph_peek": "inline unsigned ph_peek(const unsigned* p) { yield_(); return *(volatile const unsigned*)p; }\n",
     "ph_set_stop": "inline unsigned ph_set_stop(unsigned* word) { unsigned was = *word; *word |= 1; return was; }\n",
-    "ph_arrive": "inline unsigned ph_arrive(unsigned* word, unsigned n) { unsigned was = *word; *word += n; return was; }\n",
+    "ph_arrive": "inline unsigned ph_arrive(unsigned* p, unsigned n) { unsigned was = *p; *p += n; return was; }\n",
     "ph_atomic_add": "inline int ph_atomic_add(int* p, int v) { yield_(); int old = *p; *p += v; return old; }\n",
     "ph_atomic_cas": """\
 inline int ph_atomic_cas(int* p, int expected, int v) {
@@ -109,7 +109,8 @@ def host_text(emitted: Emitted) -> str:
 {text}
 {declared}
 static void body() {{ {emitted.symbol}({", ".join(names)}); }}
-extern "C" long long run_kernel(unsigned gx, unsigned gy, unsigned gz, int order, long long limit{", " if taken else ""}{taken}) {{
+extern "C" long long run_kernel(
+    unsigned gx, unsigned gy, unsigned gz, int order, long long limit{", " if taken else ""}{taken}) {{
   {kept}
   kernel_body = body;
   return run_grid(gx, gy, gz, {emitted.threads}, {shared}, order, limit);
@@ -128,7 +129,8 @@ def build(emitted: Emitted) -> ctypes.CDLL:
         source.write_text(text)
         made = _CACHE / f"{key}.tmp.so"
         done = subprocess.run(
-            [COMPILER, "-std=c++17", "-O1", "-w", "-fno-strict-aliasing", "-fwrapv", "-shared", "-fPIC", "-o", made, source],
+            [COMPILER, "-std=c++17", "-O1", "-w", "-fno-strict-aliasing", "-fwrapv", "-shared", "-fPIC", "-o", made,
+             source],
             capture_output=True, text=True, timeout=120,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr[:3000]

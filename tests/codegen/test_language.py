@@ -75,7 +75,8 @@ def test_functions_of_elements() -> None:
           let p = ctx.block.x * 128
           let x = X[p :+ 128]
           let q = x * x + 0.5
-          Y[p :+ 128] = exp(x) + log(q) * sqrt(q) + tanh(x) + round(x * 4.0) + pow(q, 1.5) + where(x > 0.0 && !(q < 1.0), x, q)
+          let chosen = where(x > 0.0 && !(q < 1.0), x, q)
+          Y[p :+ 128] = exp(x) + log(q) * sqrt(q) + tanh(x) + round(x * 4.0) + pow(q, 1.5) + chosen
           Z[p :+ 128] = sqrt(f64(q)) * exp(f64(x))
         }
         """,

@@ -1,0 +1,154 @@
+"""Every kernel we have compiles with NVRTC for every architecture; what its PTX must and must not hold."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from phobos.codegen import cards, nvrtc
+from phobos.codegen.kernel import Emitted
+from phobos.lowering.decide import Options
+from phobos.runtime import compiling
+from phobos.runtime.kernel import Kernels
+from tests.codegen.compare import emitted, read
+
+ROOT = Path(__file__).resolve().parents[2]
+ARCHS = ("sm_75", "sm_80", "sm_86", "sm_90a", "sm_100", "sm_120")
+EXAMPLES = sorted(ROOT.glob("examples/*.ph"))
+FILES = [*EXAMPLES, *sorted(ROOT.glob("tests/corpus/*.ph"))]
+EVERYWHERE = ("saxpy", "staged", "gemm", "ticket")
+
+pytestmark = pytest.mark.skipif(nvrtc.location() is None, reason="no NVRTC (pip install 'phobos-tools[nvrtc]')")
+
+TENSOR = """
+@tensorcore
+@launch(128)
+kernel product(A: tensor<bf16>[M, K], B: tensor<bf16>[K, N], C: tensor<f32>[M, N]) {
+  let r = ctx.block.x * 64
+  var acc: tile<f32>[64, 64] = 0.0
+  for k in range(0, K, 32) {
+    acc += dot(A[r :+ 64, k :+ 32], B[k :+ 32, 0 :+ 64])
+  }
+  C[r :+ 64, 0 :+ 64] = acc
+}
+"""
+
+
+def ptx_of(made: Emitted, arch: str = "sm_90a") -> str:
+    return nvrtc.compile_text(made.text, "test.cu", arch).ptx
+
+
+@pytest.mark.parametrize("number", range(len(FILES)), ids=[path.stem for path in FILES])
+def test_compiles(number: int) -> None:
+    """One architecture for each file, every one in turn; `test_compiles_everywhere` crosses some with all."""
+    path, arch = FILES[number], ARCHS[number % len(ARCHS)]
+    for kernel in Kernels(str(path), path.read_text()):
+        module, unit = kernel.analysed()
+        made = compiling.build(module, unit, Options(arch=arch, multiples=tuple(sorted(unit.program.dims))))
+        assert 0 < made.registers <= 255
+        assert made.occupancy(cards.LIMITS[arch]).ctas_per_sm >= 1
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_compiles_everywhere(arch: str) -> None:
+    texts = [read(f"examples/{name}.ph") for name in ("saxpy", "staged", "softmax")]
+    for text in (*texts, TENSOR):
+        made = nvrtc.compile_text(emitted(text, options=Options(arch=arch)).text, "test.cu", arch)
+        assert made.log == "", "the compiler has something to say"
+
+
+def test_the_barrier_releases_before_it_arrives_and_acquires_before_it_leaves() -> None:
+    """One CTA barrier, the arrival, the polls, one CTA barrier; and none of the kernel's own accesses in between."""
+    ptx = ptx_of(emitted(read("examples/staged.ph")))
+    body = ptx[ptx.index(".entry phk_staged") :]
+    arrive = body.index("atom.add.acq_rel.gpu")
+    before = max(m.start() for m in re.finditer(r"bar(rier)?\.sync", body[:arrive]))
+    poll = body.index("ld.acquire.gpu", arrive)
+    after = re.search(r"bar(rier)?\.(cta\.)?red", body[poll:])
+    assert after is not None
+    inside = body[before : poll + after.start()]
+    assert not re.search(r"\b(ld|st)\.global(\.v\d)?\.(f32|b32|u32)\b", inside), "data crosses the barrier"
+    assert body.count("atom.add.acq_rel.gpu") == 1, "one barrier in the text, one in the machine"
+
+
+def test_nothing_is_read_through_the_read_only_path() -> None:
+    for name in ("saxpy", "staged", "softmax", "normalise"):
+        assert "ld.global.nc" not in ptx_of(emitted(read(f"examples/{name}.ph")))
+
+
+@pytest.mark.parametrize(("name", "multiples"), [("saxpy", ()), ("staged", ()), ("softmax", ("N",))])
+def test_elementwise_code_is_wide_and_shares_nothing(name: str, multiples: tuple[str, ...]) -> None:
+    made = emitted(read(f"examples/{name}.ph"), options=Options(multiples=multiples))
+    ptx = ptx_of(made)
+    assert "ld.global.v4" in ptx and "st.global.v4" in ptx
+    if name == "softmax":
+        return  # its row sums cross warps
+    assert not re.search(r"\b(ld|st)\.shared", ptx)
+    if name == "saxpy":
+        assert "bar.sync" not in ptx and "barrier.sync" not in ptx
+
+
+def test_a_promise_takes_the_masked_copy_of_the_loop_away() -> None:
+    text = """
+    @persistent
+    kernel k(X: tensor<f32>[N]) {
+      for t in range(ctx.block.x * 1024, N, ctx.blocks.x * 1024) {
+        X[t :+ 1024] = X[t :+ 1024] * 0.5
+      }
+    }
+    """
+    plain, promised = emitted(text).text, emitted(text.replace("@persistent", "@persistent\n@aligned(N = 1024)")).text
+    assert "else {" in plain and "else {" not in promised
+    ptx = nvrtc.compile_text(promised, "test.cu", "sm_90a").ptx
+    assert not re.search(r"\b(ld|st)\.global\.(f32|b32|u32)\b", ptx), "an access that is not 16 bytes wide"
+
+
+def test_launch_numbers_become_bounds() -> None:
+    text = """
+    @launch(128, 4, 32)
+    kernel k(X: tensor<f32>[N]) {
+      X[ctx.block.x * 128 :+ 128] = 1.0
+    }
+    """
+    module, unit = Kernels("<text>", text)["k"].analysed()
+    made = compiling.build(module, unit, Options())
+    assert "__launch_bounds__(128, 4)" in made.cuda
+    assert made.registers <= 32 and ".minnctapersm 4" in made.ptx
+
+
+def test_names_and_paths_cannot_break_out() -> None:
+    from phobos.codegen.spelling import Names, file_literal
+
+    names = Names()
+    for wish in ("float", "int", "asm", "ph_grid_barrier", "x; }", "Ünïcode", "", "9"):
+        made = names.fresh(wish)
+        assert re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*_\d+", made), made
+    assert file_literal('a"\n#include "b\\c.ph') == '"a__#include _b_c.ph"'
+    text = "kernel float(int: tensor<f32>[N], asm: f32) {\n  let tid = asm * 2.0\n  int[0 :+ 32] = tid\n}"
+    module, unit = Kernels('x"\n#error .ph', text)["float"].analysed()
+    assert compiling.build(module, unit, Options()).registers > 0
+
+
+def test_shared_memory_over_the_limit_is_refused_by_its_largest_part() -> None:
+    from phobos.errors import LaunchError
+
+    text = """
+    kernel big(X: tensor<f32>[128, 128], Y: tensor<f32>[128, 128]) {
+      var t: tile<f32>[128, 128] = X[0 :+ 128, 0 :+ 128]
+      Y[0 :+ 128, 0 :+ 128] = transpose(t)
+    }
+    """
+    module, unit = Kernels("<text>", text)["big"].analysed()
+    with pytest.raises(LaunchError, match=r"49152 are the most .* without `@dynshared`.*`t`|49152"):
+        compiling.build(module, unit, Options())
+
+
+def test_what_is_not_executed_is_refused_by_name() -> None:
+    from phobos.errors import LaunchError
+
+    text = "kernel k(X: tensor<f32>[N]) {\n  X[0 :+ 32] = gelu(X[0 :+ 32])\n}"
+    module, unit = Kernels("<text>", text)["k"].analysed()
+    with pytest.raises(LaunchError, match="`gelu`"):
+        compiling.spelled(module, unit, Options())

@@ -1,0 +1,122 @@
+"""Cubins and cards: what is read from an ELF file, how many CTAs fit, what is kept on disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from phobos.codegen import cache, cards, nvrtc
+from phobos.codegen.resources import resources_of
+
+TEXT = """
+extern "C" __global__ void shares(float* a, int n) {
+  __shared__ float s[300];
+  s[threadIdx.x] = a[threadIdx.x];
+  __syncthreads();
+  a[1] = s[n];
+}
+extern "C" __global__ void spills(float* a, int n) {
+  float t[64];
+  for (int i = 0; i < 64; ++i) t[i] = a[i];
+  t[n] = 3;
+  for (int i = 0; i < 64; ++i) a[t[i] > 0 ? i : n] = t[(i * n) & 63];
+}
+"""
+
+needs_nvrtc = pytest.mark.skipif(nvrtc.location() is None, reason="no NVRTC (pip install 'phobos-tools[nvrtc]')")
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("arch", ["sm_75", "sm_86", "sm_90a", "sm_120"])
+def test_registers_local_and_shared_bytes_of_each_function(arch: str) -> None:
+    cubin = nvrtc.compile_text(TEXT, "t.cu", arch).cubin
+    shares, spills = resources_of(cubin, "shares"), resources_of(cubin, "spills")
+    assert shares.static_shared_bytes == 1200 and shares.local_bytes == 0
+    assert spills.static_shared_bytes == 0 and spills.local_bytes >= 256
+    assert 0 < shares.registers < spills.registers + 64
+    with pytest.raises(ValueError, match="no function `other`"):
+        resources_of(cubin, "other")
+
+
+@needs_nvrtc
+def test_what_the_compiler_refuses_is_an_error_with_its_first_line() -> None:
+    with pytest.raises(nvrtc.CompileError, match=r"`t.cu` for sm_90a: .*error") as error:
+        nvrtc.compile_text("no such text", "t.cu", "sm_90a")
+    assert "error" in error.value.log
+
+
+# Figures that the driver of an H200 gave (cuOccupancyMaxActiveBlocksPerMultiprocessor).
+@pytest.mark.parametrize(
+    ("registers", "threads", "shared", "expected"),
+    [(46, 32, 0, 32), (26, 256, 0, 8), (40, 128, 16, 12), (64, 256, 8704, 4)],
+)
+def test_occupancy_is_what_the_driver_says(registers: int, threads: int, shared: int, expected: int) -> None:
+    limits = cards.target("h200").limits
+    assert cards.occupancy(limits, registers=registers, threads=threads, shared_bytes=shared).ctas_per_sm == expected
+
+
+def test_occupancy_names_its_limiter() -> None:
+    limits = cards.target("a100").limits
+
+    def limiter(registers: int, threads: int, shared: int) -> str:
+        return cards.occupancy(limits, registers=registers, threads=threads, shared_bytes=shared).limiter
+
+    assert limiter(255, 256, 0) == "registers"
+    assert limiter(16, 1024, 0) == "threads"
+    assert limiter(16, 32, 0) == "CTAs per multiprocessor"
+    assert limiter(16, 64, 100 * 1024) == "shared memory"
+    assert cards.occupancy(limits, registers=16, threads=64, shared_bytes=164 * 1024).ctas_per_sm == 0
+    assert cards.occupancy(limits, registers=255, threads=1024, shared_bytes=0).ctas_per_sm == 0
+
+
+def test_targets_by_card_and_by_architecture() -> None:
+    assert cards.target("H200").arch == cards.target("sm_90").arch == "sm_90a"
+    assert cards.target("sm_80").multiprocessors is None
+    with pytest.raises(cards.UnknownTarget, match=r"`h201`.*h200"):
+        cards.target("h201")
+
+
+@needs_nvrtc
+def test_a_cubin_is_kept_by_content_and_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PHOBOS_CACHE", str(tmp_path))
+    made = cache.compiled(TEXT, "t.cu", "sm_90a")
+    count = 0
+    compile_text = nvrtc.compile_text
+
+    def counted(*arguments: object) -> nvrtc.Compiled:
+        nonlocal count
+        count += 1
+        return compile_text(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(nvrtc, "compile_text", counted)
+    again = cache.compiled(TEXT, "t.cu", "sm_90a")
+    assert count == 0 and again.cubin == made.cubin and again.ptx == made.ptx
+    for other in ((TEXT + " ", "sm_90a", ()), (TEXT, "sm_80", ()), (TEXT, "sm_90a", ("--maxrregcount=40",))):
+        cache.compiled(other[0], "t.cu", other[1], other[2])
+    assert count == 3 and cache.kept().files == 4
+    for file in (tmp_path / "cubins").iterdir():  # a file that was cut short is made anew
+        file.write_bytes(file.read_bytes()[:-5])
+    assert cache.compiled(TEXT, "t.cu", "sm_90a").cubin and count == 4
+    assert (tmp_path / "cubins").stat().st_mode & 0o077 == 0
+
+
+@needs_nvrtc
+def test_the_cache_is_bounded_and_cleared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PHOBOS_CACHE", str(tmp_path))
+    cache.compiled(TEXT, "t.cu", "sm_90a")
+    limit = cache.kept().bytes * 5 // 2
+    monkeypatch.setattr(cache, "MOST_BYTES", limit)
+    for i in range(1, 4):
+        cache.compiled(TEXT + " " * i, "t.cu", "sm_90a")
+    kept = cache.kept()
+    assert kept.files == 2 and kept.bytes <= limit
+    assert cache.clear() == kept.files and cache.kept().files == 0
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("PHOBOS_CACHE", str(tmp_path / "file"))
+    if nvrtc.location() is not None:
+        assert cache.compiled(TEXT, "t.cu", "sm_90a").cubin
+    assert cache.kept().files == 0
