@@ -1,4 +1,4 @@
-"""All that the semantics knows of a kernel, as text. `UPDATE_SNAPSHOTS=1` rewrites the snapshots."""
+"""All that the semantics knows of a kernel, as text. `PHOBOS_UPDATE_SNAPSHOTS=1` rewrites the snapshots."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ def test_report(name: str) -> None:
     (unit,) = module.units
     text = report(unit.program, lambda span: module.file.text.count("\n", 0, module.absolute(unit, span).start) + 1)
     expected = REPORTS / f"{name}.txt"
-    if os.environ.get("UPDATE_SNAPSHOTS"):
+    if os.environ.get("PHOBOS_UPDATE_SNAPSHOTS"):
         expected.write_text(text, encoding="utf-8")
     assert text == expected.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Whole programs as text: order of effects, inlining, temporaries, conversions. `UPDATE_SNAPSHOTS=1` rewrites them."""
+"""Whole programs as text: order of effects, inlining, temporaries, conversions. `PHOBOS_UPDATE_SNAPSHOTS=1` rewrites them."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ def test_shown(path: Path) -> None:
         f"{problem.code} {problem.message}\n" for unit in module.units for problem in unit.problems
     )
     expected = path.with_suffix(".txt")
-    if os.environ.get("UPDATE_SNAPSHOTS"):
+    if os.environ.get("PHOBOS_UPDATE_SNAPSHOTS"):
         expected.write_text(text, encoding="utf-8")
     assert text == expected.read_text(encoding="utf-8")
