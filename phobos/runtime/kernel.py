@@ -19,6 +19,7 @@ from phobos.value import value
 
 if TYPE_CHECKING:
     from phobos.diagnostic import Diagnostic
+    from phobos.runtime.cuda.again import Again
     from phobos.runtime.judge import Verdict
     from phobos.semantics.module import Module, Unit
 
@@ -128,6 +129,7 @@ class Kernel:
         self.text = text
         self.name = name
         self._findings: list[Diagnostic] | None = None
+        self._again: Again | None = None  # what it was launched with on a GPU
 
     def __repr__(self) -> str:
         return f"<kernel {self.name} of {self.path}>"
@@ -183,15 +185,22 @@ class Kernel:
             tuple(sorted((constants or {}).items())), grid, resident, schedule, l2_group, stream, timeout, unchecked,
             debug, True, reserved_sms,
         )  # fmt: skip
+        if self._again is not None and self._again.launch(arguments, named, options):
+            return
         bound = self.bound(arguments, named, dict(options.constants))
         if bound.device == "cpu":
             self._judged(bound, arguments, named, options)
             return
         if not unchecked:
             gate.demand(self.findings, self.name, on_device=True)
-        from phobos.runtime.cuda.launch import launch
+        from phobos.runtime.cuda.again import Again
+        from phobos.runtime.cuda.launch import launched
+        from phobos.runtime.cuda.streams import library_of
 
-        launch(self, bound, options)
+        ready = launched(self, bound, options)
+        if self._again is None:
+            self._again = Again()
+        self._again.remember(arguments, named, options, ready, library_of(bound))
 
     def plan(
         self, *arguments: Any, constants: Mapping[str, int] | None = None, grid: GridOption = None,

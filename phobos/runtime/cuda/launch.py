@@ -20,7 +20,7 @@ from phobos.runtime.binding import Bound, barrier_tensors, bind
 from phobos.runtime.compiling import CompiledKernel, build
 from phobos.runtime.cuda import driver
 from phobos.runtime.cuda.reports import Channel
-from phobos.runtime.cuda.streams import stream_of
+from phobos.runtime.cuda.streams import library_of, stream_of
 from phobos.runtime.faults import refusal
 from phobos.runtime.judge import aligned, apart, stored_tensors
 from phobos.runtime.placing import has_barrier, place
@@ -78,13 +78,16 @@ def plan(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Plan:
 def launch(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Plan:
     """Launch on the arrays' device; does not wait. Raises LaunchError, and KernelFault for what an earlier launch
     of this kernel on this stream left in its report."""
+    return launched(kernel, bound, options).plan
+
+
+def launched(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
+    """As `launch`; gives all that was decided."""
     ready = _prepare(kernel, bound, options)
-    if 0 in ready.plan.grid:
-        return ready.plan
-    with driver.on(ready.device):
-        stream = stream_of(options.stream, ready.bound, ready.device)
-        _run(ready, stream)
-    return ready.plan
+    if 0 not in ready.plan.grid:
+        with driver.on(ready.device):
+            run(ready, stream_of(options.stream, library_of(bound), ready.device))
+    return ready
 
 
 def synchronize(device: int | None = None) -> None:
@@ -100,7 +103,7 @@ def synchronize(device: int | None = None) -> None:
 
 def stream_number(options: LaunchOptions, bound: Bound, device: int) -> int:
     """The stream that a launch with these options would go to."""
-    return stream_of(options.stream, bound, device)
+    return stream_of(options.stream, library_of(bound), device)
 
 
 def resident_blocks(kernel: Kernel, program: Program, device: int) -> int:
@@ -306,7 +309,10 @@ def _timeout(kernel: Kernel, options: LaunchOptions, loaded: Loaded) -> tuple[fl
 # --- the launch ------------------------------------------------------------------------------------------
 
 
-def _run(ready: Ready, stream: int) -> None:
+def run(ready: Ready, stream: int) -> None:
+    """Enqueue a prepared launch."""
+    if 0 in ready.plan.grid:
+        return
     bound, loaded = ready.bound, ready.loaded
     emitted = loaded.compiled.emitted
     capturing = driver.is_capturing(stream)

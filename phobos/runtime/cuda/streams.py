@@ -9,10 +9,14 @@ from phobos.errors import LaunchError
 from phobos.runtime.binding import Bound
 
 
-def stream_of(given: Any, bound: Bound, device: int) -> int:
-    """The handle of a stream: PyTorch's, CuPy's, Numba's, or a number; the arrays' own library says otherwise."""
+def stream_of(given: Any, library: str, device: int) -> int:
+    """The handle of a stream: PyTorch's, CuPy's, Numba's, or a number; `library` says whose is current otherwise."""
     if given is None:
-        return _current(bound, device)
+        if library == "torch":
+            return int(sys.modules["torch"].cuda.current_stream(device).cuda_stream)
+        if library == "cupy":
+            return int(sys.modules["cupy"].cuda.get_current_stream(device).ptr)
+        return 0
     if isinstance(given, int) and not isinstance(given, bool):
         return given
     for name in ("cuda_stream", "ptr", "handle"):
@@ -28,10 +32,7 @@ def stream_of(given: Any, bound: Bound, device: int) -> int:
     )
 
 
-def _current(bound: Bound, device: int) -> int:
-    libraries = {type(held.array).__module__.split(".")[0] for held in bound.tensors.values()}
-    if "torch" in libraries:
-        return int(sys.modules["torch"].cuda.current_stream(device).cuda_stream)
-    if "cupy" in libraries:
-        return int(sys.modules["cupy"].cuda.get_current_stream(device).ptr)
-    return 0
+def library_of(bound: Bound) -> str:
+    """The library the arrays come from: "torch", "cupy" or another's name."""
+    libraries = {type(held.array).__module__.partition(".")[0] for held in bound.tensors.values()}
+    return next((name for name in ("torch", "cupy") if name in libraries), "")
