@@ -156,9 +156,9 @@ def edits(lines: int) -> dict[str, dict[str, int]]:
     for name, changed in changes.items():
         assert changed != text
         findings("bench.ph", text)
-        before = parsed_items(), pieces.learnt(), analysed_items()
+        before = parsed_items(), pieces.new_shapes(), analysed_items()
         findings("bench.ph", changed)
-        after = parsed_items(), pieces.learnt(), analysed_items()
+        after = parsed_items(), pieces.new_shapes(), analysed_items()
         parsed, learnt, analysed = (b - a for a, b in zip(before, after))
         found[name] = {"items parsed": parsed, "pieces parsed": learnt, "items analysed": analysed}
     return found

@@ -7,7 +7,7 @@ one text must have been meant.
 from __future__ import annotations
 
 from phobos.syntax.build import number_problem
-from phobos.syntax.pieces import Failure
+from phobos.syntax.shapes import Failure
 from phobos.syntax.tokens import BOOL, END, FLOAT, INT, KEYWORDS, NAME, UNKNOWN, Token, Tokens
 from phobos.syntax.tree import Assign, Attribute, SyntaxProblem
 

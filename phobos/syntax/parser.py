@@ -11,7 +11,8 @@ from typing import Any
 
 from phobos.syntax import mistakes
 from phobos.syntax.build import ConditionHeader, ForHeader, FunctionHeader, KernelHeader
-from phobos.syntax.pieces import DEPTH, shape_of
+from phobos.syntax.pieces import shape_of
+from phobos.syntax.shapes import DEPTH
 from phobos.syntax.statements import StatementParser
 from phobos.syntax.tokens import END, KEYWORDS, NAME, tokenize
 from phobos.syntax.tree import (

@@ -13,7 +13,8 @@ from typing import Any
 
 from phobos.syntax import mistakes
 from phobos.syntax.lines import LineIndex
-from phobos.syntax.pieces import DEPTH, Shape, make, shape_of
+from phobos.syntax.pieces import make, shape_of
+from phobos.syntax.shapes import DEPTH, Shape
 from phobos.syntax.tokens import END, Token, Tokens
 from phobos.syntax.tree import Broken, Expr, ExprStmt, Stmt, SyntaxProblem
 

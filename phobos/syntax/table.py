@@ -20,13 +20,13 @@ from lark.exceptions import UnexpectedToken as Unexpected
 from lark.lexer import Lexer
 from lark.parsers.lalr_parser_state import ParserState
 
-__all__ = ["GRAMMAR", "STARTS", "Unexpected", "build", "cache_file", "kept", "probe"]
+from phobos.syntax.memory import GRAMMAR, cache_file
+
+__all__ = ["STARTS", "Unexpected", "build", "kept", "probe"]
 
 STARTS = [
     "attribute", "kernel_header", "function_header", "simple", "for_header", "while_header", "if_header",
 ]  # fmt: skip
-
-GRAMMAR = Path(__file__).with_name("grammar.lark")
 
 
 class Given(Lexer):
@@ -49,7 +49,7 @@ def build(starts: list[str], transformer: object = None) -> Lark:
 
 def kept() -> Lark:
     """The parser of all pieces, from the cache if it is there."""
-    file = cache_file()
+    file = cache_file("table")
     if file is None:
         return build(STARTS)
     key = _key()
@@ -80,31 +80,6 @@ def _keep(parser: Lark, file: Path, key: bytes) -> None:
         temporary.replace(file)
     except OSError:
         temporary.unlink(missing_ok=True)
-
-
-def cache_file() -> Path | None:
-    """Where the table is kept; None when there is no place that only this user can write to.
-
-    The file is a pickle, which can run code when it is read: one that somebody else could have put there is not.
-    """
-    from platformdirs import user_cache_path  # only when something is parsed
-
-    try:
-        folder = user_cache_path("phobos-tools", appauthor=False)
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        file = folder / f"syntax-{sys.version_info[0]}.{sys.version_info[1]}.table"
-        if file.exists():
-            return file if _only_ours(file) and _only_ours(folder) else None
-        return file if _only_ours(folder) and os.access(folder, os.W_OK) else None
-    except (OSError, RuntimeError):  # RuntimeError: there is no home directory
-        return None
-
-
-def _only_ours(path: Path) -> bool:
-    if sys.platform == "win32":  # the cache directory is the user's own there
-        return True
-    status = path.stat()
-    return status.st_uid == os.getuid() and not status.st_mode & 0o022
 
 
 def probe(state: Any) -> Any:

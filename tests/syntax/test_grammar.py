@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ from lark.exceptions import UnexpectedToken
 from phobos.syntax import build, table, tree
 from phobos.syntax.tokens import KEYWORDS, NAME, TERMINALS, tokenize
 from tests.syntax.trees import files, nodes_of, problems, show, sketch
+
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 class _Whole:
@@ -141,51 +145,87 @@ def test_keywords_of_the_tokenizer_are_those_of_the_grammar(lark: Lark) -> None:
         assert tokenize(word).kinds[0] == kind != NAME
 
 
-# --- the kept table ---------------------------------------------------------------------------------------------
+# --- what is kept between processes -----------------------------------------------------------------------------
+
+TEXT = "".join(p.read_text(encoding="utf-8") for p in sorted((ROOT / "examples").glob("*.ph")))
+PARSE = """
+import sys
+from pathlib import Path
+from tests.syntax.trees import whole
+print(whole(Path(sys.argv[1]).read_text(encoding="utf-8")), "lark.parser_frontends" in sys.modules)
+"""
 
 
-def run(code: str, cache: Path) -> str:
-    environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert done.stderr == ""
-    return done.stdout
+@pytest.fixture
+def parse(tmp_path: Path) -> Callable[[], tuple[str, bool]]:
+    """Parse the examples in a process of its own: what it made of them, and whether it needed lark."""
+    file = tmp_path / "text.ph"
+    file.write_text(TEXT, encoding="utf-8")
+    # `tests.syntax.trees` imports hypothesis, which must not be what imports lark.
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+
+    def run() -> tuple[str, bool]:
+        command = [sys.executable, "-c", PARSE, str(file)]
+        done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=True)
+        assert done.stderr == ""
+        made, _, needed = done.stdout.strip().rpartition(" ")
+        return made, needed == "True"
+
+    return run
 
 
-PARSE = "from phobos.syntax import parse; print(len(parse('kernel k() { f(x) }').items[0][1].node.body.statements))"
+def kept(tmp_path: Path, kind: str) -> Path:
+    (file,) = (tmp_path / "cache" / "phobos-tools").glob(f"*.{kind}")
+    return file
 
 
-def test_the_table_is_kept_and_read_again(tmp_path: Path) -> None:
-    assert run(PARSE, tmp_path) == "1\n"
-    (kept,) = (tmp_path / "phobos-tools").iterdir()
-    written = kept.stat().st_mtime_ns
-    assert run(PARSE, tmp_path) == "1\n"
-    assert kept.stat().st_mtime_ns == written
+def test_what_one_process_learnt_the_next_one_knows(tmp_path: Path, parse: Callable[[], tuple[str, bool]]) -> None:
+    made, needed = parse()
+    assert needed
+    written = [kept(tmp_path, kind).stat().st_mtime_ns for kind in ("table", "shapes")]
+    assert parse() == (made, False)
+    kept(tmp_path, "shapes").unlink()
+    assert parse() == (made, True)
+    assert kept(tmp_path, "table").stat().st_mtime_ns == written[0]
+    assert len(list((tmp_path / "cache" / "phobos-tools").iterdir())) == 2
 
 
-@pytest.mark.parametrize("content", [b"", b"nonsense", b"0" * 64 + b"\n\x80\x04N."])
-def test_a_broken_table_is_made_anew(tmp_path: Path, content: bytes) -> None:
-    run(PARSE, tmp_path)
-    (kept,) = (tmp_path / "phobos-tools").iterdir()
-    good = kept.read_bytes()
-    kept.write_bytes(content or good[: len(good) // 2])
-    assert run(PARSE, tmp_path) == "1\n"
-    made = kept.read_bytes()
-    assert made[:65] == good[:65]  # a digest and a line end
-    written = kept.stat().st_mtime_ns
-    assert run(PARSE, tmp_path) == "1\n"
-    assert kept.stat().st_mtime_ns == written
+@pytest.mark.parametrize("kind", ["table", "shapes"])
+@pytest.mark.parametrize("content", ["half", "nonsense", "another version"])
+def test_a_file_that_is_not_ours_to_read_is_made_anew(
+    tmp_path: Path, parse: Callable[[], tuple[str, bool]], kind: str, content: str
+) -> None:
+    made, _ = parse()
+    file = kept(tmp_path, kind)
+    good = file.read_bytes()
+    bad = {"half": good[: len(good) // 2], "nonsense": b"nonsense", "another version": good.replace(b"3.1", b"3.9", 1)}
+    bad["another version"] = b"0" + good[1:] if kind == "table" else bad["another version"]
+    file.write_bytes(bad[content])
+    if kind == "table":
+        kept(tmp_path, "shapes").unlink()
+    assert parse() == (made, True)
+    assert file.read_bytes() != bad[content]
+    written = file.stat().st_mtime_ns
+    assert parse() == (made, False)
+    assert file.stat().st_mtime_ns == written
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
-def test_a_table_that_others_may_write_is_not_read(tmp_path: Path) -> None:
-    run(PARSE, tmp_path)
-    (kept,) = (tmp_path / "phobos-tools").iterdir()
-    kept.chmod(0o666)
-    code = "from phobos.syntax.table import cache_file; print(cache_file())"
-    assert run(code, tmp_path) == "None\n"
-    assert run(PARSE, tmp_path) == "1\n"
+@pytest.mark.parametrize("kind", ["table", "shapes"])
+def test_a_file_that_others_may_write_is_not_read(
+    tmp_path: Path, parse: Callable[[], tuple[str, bool]], kind: str
+) -> None:
+    made, _ = parse()
+    file = kept(tmp_path, kind)
+    file.chmod(0o666)
+    file.write_bytes(b"trap")
+    if kind == "table":
+        kept(tmp_path, "shapes").unlink()
+    assert parse() == (made, True)
+    assert file.read_bytes() == b"trap"
 
 
-def test_no_place_for_a_table_is_no_reason_to_fail(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    assert run(PARSE, tmp_path / "file" / "below") == "1\n"
+def test_no_place_to_keep_anything_is_no_reason_to_fail(tmp_path: Path, parse: Callable[[], tuple[str, bool]]) -> None:
+    (tmp_path / "cache").write_text("a file")
+    made, needed = parse()
+    assert needed and "Kernel" in made

@@ -37,17 +37,17 @@ def test_a_line_inserted_above_everything_parses_no_item() -> None:
 
 def test_an_edit_in_one_kernel_parses_that_item_and_one_piece() -> None:
     parse(FILE)
-    items, shapes = parsed_items(), pieces.learnt()
+    items, shapes = parsed_items(), pieces.new_shapes()
     parse(FILE.replace("= 7.0", "= 7.0 * X[p, 3] - q"))
     assert parsed_items() - items == 1
-    assert pieces.learnt() - shapes == 1
+    assert pieces.new_shapes() - shapes == 1
 
 
 def test_statements_of_one_shape_are_learnt_once_and_are_nodes_of_their_own() -> None:
     forget()
-    shapes = pieces.learnt()
+    shapes = pieces.new_shapes()
     ((_, item),) = parse("kernel k() {\n  f(a)\n  g(b)\n  f(a)\n}").items
-    assert pieces.learnt() - shapes == 2  # the header and the statement
+    assert pieces.new_shapes() - shapes == 2  # the header and the statement
     assert isinstance(item.node, tree.Kernel)
     assert len(set(item.node.body.statements)) == 3
 

@@ -61,7 +61,7 @@ def forget() -> None:
     import phobos.syntax
 
     phobos.syntax._items.clear()
-    pieces._SHAPES.clear()
+    pieces._shapes.clear()
 
 
 # --- printing -----------------------------------------------------------------------------------------------------
