@@ -146,6 +146,25 @@ def _logic(b: Build, node: tree.Binary, left: ir.Expression, mark: int) -> ir.Ex
 # --- ctx ----------------------------------------------------------------------------------------------
 
 
+def _no_members(b: Build, base: tree.Expr, name: tree.Name) -> None:
+    if isinstance(base, tree.Missing):
+        return
+    known, meaning = b.scope.find(base.text) if isinstance(base, tree.Name) else (False, None)
+    if isinstance(meaning, ir.Tensor):
+        b.used.add(meaning)
+        b.nodes.setdefault(base, meaning)
+        help_ = f"`extent({meaning.name}, 0)` is its size along axis 0"
+    elif isinstance(base, tree.Name) and not known:
+        undefined(b, base, "a member")
+        return
+    else:
+        if isinstance(b.value(base).type, ir.ErrorT):
+            return
+        help_ = None
+    if name.text:
+        b.report("PH104", "only `ctx` has members", name, "no member", help=help_)
+
+
 def _member(b: Build, node: tree.Member) -> ir.Expression:
     path: list[tree.Name] = []
     base: tree.Expr = node
@@ -153,10 +172,7 @@ def _member(b: Build, node: tree.Member) -> ir.Expression:
         path.insert(0, base.name)
         base = base.base
     if not isinstance(base, tree.Name) or base.text != "ctx":
-        if not isinstance(base, tree.Missing):
-            value = b.value(base)
-            if not isinstance(value, ir.Error):
-                b.report("PH104", "only `ctx` has members", node.name, "no members here")
+        _no_members(b, base, path[0])
         return b.error(node)
     if any(not name.text for name in path):
         return b.error(node)

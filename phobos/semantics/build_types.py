@@ -118,7 +118,7 @@ def undefined(b: Build, name: tree.Name, wanted: str = "") -> None:
     """A name that nothing defines (PH101), told once for each name of an item."""
     if b.lost is None or name.text in b.lost:
         return
-    known = set(b.scope.all())
+    known = {*b.scope.all(), "ctx"} if wanted == "a member" else set(b.scope.all())
     near = nearest(name.text, known)
     if near is not None:
         b.used.add(b.scope.find(near)[1])  # it was meant: not to be called unused as well
