@@ -112,3 +112,30 @@ def test_the_table_of_cards_agrees_with_the_driver(cupy) -> None:
                 checked += 1
     assert checked > 40
     assert driver.multiprocessors(0) == driver.attribute(0, driver.ATTRIBUTE_MULTIPROCESSORS)
+
+
+def test_the_same_launch_again(cupy, torch) -> None:
+    """Known signatures skip all decisions; another array, number or stream of the same kernel does not mix with them."""
+    text = """
+    kernel axpy(X: tensor<f32>[N], Y: tensor<f32>[N], a: f32) {
+      let s = ctx.block.x * 1024
+      Y[s :+ 1024] = Y[s :+ 1024] + X[s :+ 1024] * a
+    }
+    """
+    made = kernel(text)
+    x, y, z = (cupy.full(5000, v, numpy.float32) for v in (1.0, 0.0, 0.0))
+    for _ in range(10):
+        made(x, y, 1.0)
+        made(x, y, 2.0)
+        made(x, z, 1.0)
+    launch.synchronize()
+    assert bool((y == 30).all()) and bool((z == 10).all())
+    stream = torch.cuda.Stream()
+    t = torch.zeros(5000, device="cuda")
+    ones = torch.ones(5000, device="cuda")
+    torch.cuda.synchronize()
+    with torch.cuda.stream(stream):
+        for _ in range(10):
+            made(ones, t, 1.0)
+    stream.synchronize()
+    assert bool((t == 10).all())

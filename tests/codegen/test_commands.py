@@ -1,0 +1,123 @@
+"""`phobos emit`, `phobos occupancy`, `phobos doctor`: what they print, and what they say when they cannot."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from phobos.cli import main
+from phobos.codegen import nvrtc
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+STAGED = str(EXAMPLES / "staged.ph")
+needs_nvrtc = pytest.mark.skipif(nvrtc.location() is None, reason="no NVRTC (pip install 'phobos-tools[nvrtc]')")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PHOBOS_CACHE", str(tmp_path / "cache"))
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
+    assert main(list(words)) == code
+    captured = capsys.readouterr()
+    return captured.out if code == 0 else captured.err
+
+
+def test_emit_cuda_names_the_lines_of_the_file(capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(capsys, "emit", STAGED)
+    assert f'#line 25 "{STAGED}"' in text and 'extern "C" __global__ void __launch_bounds__(256)' in text
+
+
+@needs_nvrtc
+def test_emit_ptx_and_cubin_for_a_target(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert ".target sm_80" in printed(capsys, "emit", STAGED, "--format", "ptx", "--target", "a100")
+    cubin = tmp_path / "staged.cubin"
+    printed(capsys, "emit", STAGED, "--format", "cubin", "--target", "sm_90", "-o", str(cubin))
+    assert cubin.read_bytes()[:4] == b"\x7fELF" and [p.name for p in tmp_path.iterdir() if ".part" in p.name] == []
+
+
+@pytest.mark.parametrize("name", ["staged", "saxpy", "gemm", "normalise", "softmax"])
+def test_contracts_follow_their_schema(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    schema = json.loads(files("phobos.codegen").joinpath("contract.schema.json").read_text())
+    made = json.loads(printed(capsys, "emit", str(EXAMPLES / f"{name}.ph"), "--format", "contract"))
+    jsonschema.validate(made, schema)
+    assert made["kernel"] == name and made["cooperative"] == (name in ("staged", "normalise"))
+    kinds = [argument["kind"] for argument in made["arguments"]]
+    assert kinds == sorted(kinds, key=["tensor", "scalar", "dim", "pitch", "word", "report", "timeout"].index)
+
+
+def test_facts_say_where_tiles_live_and_why(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "k.ph"
+    file.write_text(
+        "kernel k(X: tensor<f32>[64, 64], Y: tensor<f32>[64, 64]) {\n"
+        "  var t: tile<f32>[64, 64] = X[0 :+ 64, 0 :+ 64]\n"
+        "  var u = t * 2.0\n"
+        "  Y[0 :+ 64, 0 :+ 64] = transpose(t) + u\n"
+        "}\n"
+    )
+    text = printed(capsys, "emit", str(file), "--format", "facts")
+    made = json.loads(text.split("lowering for sm_90a\n")[1])
+    homes = {tile["name"]: tile for tile in made["tiles"]}
+    assert homes["t"]["home"] == "shared" and "transpose" in homes["t"]["reason"]
+    assert homes["u"]["home"] == "registers" and homes["u"]["layout"]["registers"] == 16
+    assert made["waits"] and all(wait["line"] in (3, 4) for wait in made["waits"])
+
+
+@needs_nvrtc
+def test_occupancy_is_a_table_over_targets_and_constants(capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(capsys, "occupancy", STAGED, "--target", "h200,t4", "--set", "N=65536")
+    head, h200, t4 = text.splitlines()
+    assert head.split()[:3] == ["kernel", "target", "threads"]
+    assert h200.split()[1:3] == ["h200", "256"] and h200.split()[-1] == "64"  # 64 tiles, fewer than are resident
+    assert t4.split()[1] == "t4"
+    rows = json.loads(printed(capsys, "occupancy", STAGED, "--set", "TILE=4096", "--json"))
+    assert rows[0]["constants"]["TILE"] == 4096 and rows[0]["resident"] == rows[0]["ctas_per_sm"] * 132
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("emit", "no_such.ph"), "no_such.ph"),
+        (("emit", STAGED, "--kernel", "stagd"), "did you mean `staged`"),
+        (("emit", STAGED, "--target", "h300"), "unknown target `h300`"),
+        (("emit", STAGED, "--set", "TILES=4"), "no constant, extent or parameter"),
+        (("emit", STAGED, "-o", "/no/such/folder/x.cu"), "cannot write"),
+        (("occupancy", STAGED, "--target", "x"), "unknown target `x`"),
+        (("occupancy", STAGED, "--set", "Q=1"), "no constant, extent or parameter"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_line(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
+) -> None:
+    error = printed(capsys, *words, code=2)
+    assert said in error and "Traceback" not in error
+
+
+def test_doctor_says_what_works(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "kernels run without a GPU" in printed(capsys, "doctor")
+    made = json.loads(printed(capsys, "doctor", "--json"))
+    assert {check["part"] for check in made["checks"]} >= {"phobos", "reference", "compiler", "GPU", "CuPy", "cache"}
+    assert all(check["state"] in ("works", "absent", "broken") for check in made["checks"])
+
+
+@needs_nvrtc
+def test_doctor_clears_the_cache(capsys: pytest.CaptureFixture[str]) -> None:
+    printed(capsys, "emit", STAGED, "--format", "ptx")
+    checks = json.loads(printed(capsys, "doctor", "--json"))["checks"]
+    assert next(check for check in checks if check["part"] == "cache")["files"] == 1
+    assert "1 files removed" in printed(capsys, "doctor", "--clear-cache")
+
+
+@needs_nvrtc
+def test_what_was_generated_can_be_kept(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PHOBOS_DUMP", str(tmp_path / "dump"))
+    printed(capsys, "emit", STAGED, "--format", "ptx")
+    kept = sorted(path.name for path in (tmp_path / "dump").iterdir())
+    assert kept == ["staged.sm_90a.cu", "staged.sm_90a.cubin", "staged.sm_90a.ptx"]
