@@ -161,3 +161,9 @@ def test_calls_that_double_are_limited() -> None:
     text = levels + "fn g11(x: f32) -> f32 {\n  return x\n}\n" + kernel(81, "  X[0] = g0(1.0)\n")
     module = analyse("f.ph", text)
     assert any("inlining makes more than" in p.message for unit in module.units for p in unit.problems)
+
+
+def test_a_file_of_more_kernels_than_are_kept_is_kept() -> None:
+    text = "".join(kernel(10_000 + number, f"  X[{number}] = 1.0\n") for number in range(520))
+    analysed(text)
+    assert analysed("\n" + text)[1] == 0
