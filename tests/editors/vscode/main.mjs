@@ -165,8 +165,11 @@ await tour(page, {
     await box.click();
     await page.locator(".setting-item-bool.is-configured, .settings-editor .is-configured", { hasText: "Inlay Hints: Types" }).first().waitFor();
     await page.waitForTimeout(500);
-    await page.keyboard.press("Escape"); // the settings stand in a dialog
-    await page.waitForSelector(".settings-editor", { state: "hidden" });
+    await editor.until(async () => { // the settings stand in a dialog; the first key may only leave its list
+      await page.keyboard.press("Escape");
+      await page.waitForTimeout(500);
+      return !(await page.locator(".settings-editor").isVisible());
+    }, "the settings closed");
     await editor.openFile("plain.ph");
     await editor.until(async () => !/let x: tile/.test(await editor.text()), "hints gone");
     return { ...seen, text: await editor.text() };
