@@ -19,7 +19,7 @@ from phobos.semantics.masks import grid_facts
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program, fact
 from phobos.semantics.sameness import CellValues, value_key
-from phobos.semantics.twoblocks import MOST_NODES, Cells, Pair, axes_of, cell_of, conditions_of
+from phobos.semantics.twoblocks import FEW_NODES, MOST_NODES, Cells, Pair, axes_of, cell_of, conditions_of
 from phobos.semantics.uniformity import Level, Uniformity, uniformity_of
 from phobos.semantics.values import (
     Context,
@@ -77,7 +77,6 @@ class Conflict:
     begins: ir.Barrier | None = None
 
 
-FEW_NODES = 24  # the effort of a proof that would be a bonus
 MOST_PAIRS = 1500  # of footprints of one tensor that are compared; beyond it the tensor is reported as not analysed
 
 

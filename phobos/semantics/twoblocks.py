@@ -25,6 +25,7 @@ Shared = Callable[[Atom], bool]
 
 NESTED = frozenset({"div", "min", "max"})
 MOST_NODES = 100
+FEW_NODES = 24  # of a proof that would be a bonus, without its last and dearest step
 DEEPEST = 6
 QUICK = 12  # the effort of a proof that a split into cases may still make easy
 
@@ -226,7 +227,7 @@ class Pair:
         if any(mine.get(key, holds) != holds for key, holds in self.b.flags):
             return True
         budget = [nodes]
-        self._thorough = nodes >= MOST_NODES
+        self._thorough = nodes > FEW_NODES
         return all(self._refuted(list(case.given), case.equal, 0, budget) for case in self._cases(same_block_too))
 
     def _cases(self, same_block_too: bool) -> Iterator[_Case]:
