@@ -62,7 +62,9 @@ class Module:
 
 def analyse(path: str, text: str, settings: Settings = DEFAULTS) -> Module:
     """Parse and analyse a whole file. Never raises for what the text holds."""
+    global _room
     file = parse(text)
+    _room = max(_room, 3 * len(file.items))
     functions: dict[str, tree.Item] = {}
     for _, item in file.items:
         if isinstance(item.node, tree.Function):
@@ -76,9 +78,10 @@ def analyse(path: str, text: str, settings: Settings = DEFAULTS) -> Module:
 
 # --- the cache ----------------------------------------------------------------------------------------
 
-MOST_KEPT = 2000
-"""Programs kept; the ones used longest ago go first."""
+LEAST_KEPT = 256
+"""Programs kept, or three times those of the largest file, if that is more; the ones used longest ago go first."""
 
+_room = LEAST_KEPT
 _programs: dict[object, Program] = {}
 _analysed = 0
 _lock = threading.Lock()
@@ -101,7 +104,7 @@ def _program(item: tree.Item, functions: Mapping[str, tree.Item], settings: Sett
     with _lock:
         _analysed += 1
         _programs[key] = program
-        while len(_programs) > MOST_KEPT:
+        while len(_programs) > _room:
             del _programs[next(iter(_programs))]
     return program
 
@@ -135,7 +138,7 @@ def _called(item: tree.Item) -> tuple[str, ...]:
     """The names that an item calls, each once."""
     known = _calls.get(item)
     if known is None:
-        if len(_calls) > 4 * MOST_KEPT:
+        if len(_calls) > 2 * _room:
             _calls.clear()
         known = _calls[item] = tuple(dict.fromkeys(_callees(item.node)))
     return known

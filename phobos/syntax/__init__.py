@@ -14,15 +14,20 @@ from phobos.syntax.tree import File, Item
 
 __all__ = ["parse", "parsed_items"]
 
-_KEPT_CHARACTERS = 16_000_000
+LEAST_KEPT = 300_000
+"""Characters of items kept, or three times the largest file, if that is more; the ones used longest ago go first."""
+
 _items: dict[str, Item] = {}
 _kept = 0
+_room = LEAST_KEPT
 _parsed = 0
 _lock = threading.Lock()
 
 
 def parse(text: str) -> File:
     """The tree of a file. Offsets in items count from the item's start; a byte order mark is skipped."""
+    global _room
+    _room = max(_room, 3 * len(text))
     return File(text, tuple((c.start, _item(text[c.start : c.end])) for c in cut(text)))
 
 
@@ -33,17 +38,15 @@ def parsed_items() -> int:
 
 def _item(text: str) -> Item:
     global _kept, _parsed
-    item = _items.get(text)
-    if item is not None:
-        return item
     with _lock:
-        item = _items.get(text)
+        item = _items.pop(text, None)
         if item is None:
             item = parse_item(text)
             _parsed += 1
-            if _kept + len(text) > _KEPT_CHARACTERS:
-                _items.clear()
-                _kept = 0
-            _items[text] = item
             _kept += len(text)
+        _items[text] = item
+        while _kept > _room:
+            oldest = next(iter(_items))
+            del _items[oldest]
+            _kept -= len(oldest)
     return item

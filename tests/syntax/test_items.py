@@ -80,11 +80,11 @@ def test_the_cache_is_bounded() -> None:
 
     forget()
     phobos.syntax._kept = 0
-    limit = phobos.syntax._KEPT_CHARACTERS
+    room = phobos.syntax._room
     try:
-        phobos.syntax._KEPT_CHARACTERS = 1000
+        phobos.syntax._room = 1000
         for i in range(200):
             parse(KERNEL.format(i))
             assert sum(map(len, phobos.syntax._items)) <= 1000
     finally:
-        phobos.syntax._KEPT_CHARACTERS = limit
+        phobos.syntax._room = room

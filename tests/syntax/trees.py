@@ -61,6 +61,7 @@ def forget() -> None:
     import phobos.syntax
 
     phobos.syntax._items.clear()
+    phobos.syntax._kept = 0
     pieces._shapes.clear()
 
 
