@@ -7,10 +7,10 @@ keywords, numbers and comments are the grammar's.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 
 from phobos.ide.describe import level_at, meaning
 from phobos.ide.document import Document, Place, Range
+from phobos.ide.keeping import kept
 from phobos.ide.names import Use
 from phobos.ide.walk import every
 from phobos.language.attributes import ATTRIBUTES
@@ -57,7 +57,7 @@ def _called_functions(document: Document, place: Place) -> frozenset[str]:
     return frozenset(name for name in names if document.function(name) is not None)
 
 
-@lru_cache(maxsize=512)
+@kept
 def _tokens(item: tree.Item, program: Program | None, functions: frozenset[str]) -> tuple[Token, ...]:
     """Of one item; kept, since an item and its program are the same object until either changes."""
     place = Place(0, item, 0)

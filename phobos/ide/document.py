@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 
 from phobos.diagnostic import Diagnostic
+from phobos.ide.keeping import make_room
 from phobos.ide.names import Names, names_of
 from phobos.semantics.module import Module
 from phobos.semantics.program import Program
@@ -54,6 +55,7 @@ class Document:
         self._programs = {unit.offset: unit.program for unit in module.units}
         self.items = tuple((start, self._item(start, item)) for start, item in module.file.items)
         self._starts = [start for start, _ in self.items]
+        make_room(len(self.items))
 
     def _item(self, start: int, item: tree.Item) -> tree.Item:
         """The item with the very nodes that its program was made of: facts are keyed by node.

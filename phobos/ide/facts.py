@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from phobos.check.cards import shared_bytes
 from phobos.ide.describe import AXES, row_of
 from phobos.ide.document import Document, Place
 from phobos.language.attributes import DEFAULT_THREADS, WARP
@@ -318,7 +317,7 @@ def attribute_lines(document: Document, place: Place, program: Program, attribut
         case "aligned":
             return [_promise_line(program, dim) for dim in sorted({p.dim for p in program.promises})]
         case "dynshared":
-            return [f"Its tiles take {shared_bytes(program)} bytes of shared memory where they take the most."]
+            return [f"Its tiles take {_most_shared(program)} bytes of shared memory where they take the most."]
         case "tensorcore":
             return tensorcore_lines(document, place, program)
         case "pipeline":
@@ -337,6 +336,12 @@ def _promise_line(program: Program, dim: str) -> str:
     if unmasked:
         kept = f"{unmasked} access{'es need' if unmasked > 1 else ' needs'} no mask thanks to it"
     return f"`{dim}` is a whole multiple of {tile}: {kept}."
+
+
+def _most_shared(program: Program) -> int:
+    from phobos.check.rules.ph402_shared_memory_exceeded import most_live
+
+    return most_live(program).bytes
 
 
 # What the lowering decides because of an attribute, asked where the rules and the emitter ask.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Literal
 
 from phobos.ide.describe import level_of, meaning, type_of
 from phobos.ide.document import Document, Place, Range
+from phobos.ide.keeping import kept
 from phobos.language.scalars import SCALARS
 from phobos.semantics import ir
 from phobos.semantics.program import Program
@@ -46,7 +46,7 @@ def hints(document: Document, within: Range, types: bool, varying: bool) -> list
     return found
 
 
-@lru_cache(maxsize=512)
+@kept
 def _hints(item: tree.Item, program: Program) -> tuple[Hint, ...]:
     place = Place(0, item, 0)
     found: list[Hint] = []

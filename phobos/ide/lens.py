@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from phobos.check.cards import residency
+from phobos.check.rule import Context
 from phobos.codegen.cards import UnknownTarget, target
 from phobos.ide.document import Document, Range
 from phobos.ide.facts import axis_text
@@ -63,7 +64,7 @@ def _title(program: Program, card: str, compiled: Resources | None) -> str:
     if compiled is not None:
         ctas, limiter, mark = compiled.ctas_per_sm, compiled.limiter, ""
     else:
-        estimate = residency(program, card)
+        estimate = residency(Context(program), card)
         if estimate is None:
             return f"{card}: needs more shared memory than a block may have"
         ctas, limiter, mark = estimate.per_multiprocessor, estimate.limiter, "≤"

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Literal
 
+from phobos.ide.keeping import kept
 from phobos.syntax import tree
 from phobos.value import value
 
@@ -88,7 +88,7 @@ class Names:
         return found
 
 
-@lru_cache(maxsize=512)
+@kept
 def names_of(item: tree.Item) -> Names:
     """The names of an item; none where the item is neither a kernel nor a function."""
     if item.node is None:
