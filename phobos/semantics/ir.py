@@ -11,7 +11,8 @@ guarantees, so that no reader has to ask again:
   an `If`. A `While` evaluates `prelude` before its condition, in every round.
 - Operands agree. Where the language joins two element types or brings a scalar to a tile's type, a
   `Convert` stands; a `Binary` has two operands of one dtype, and its shape is their broadcast.
-- `x op= e` is one statement with `op`, its subscripts evaluated once.
+- `x op= e` is one statement with `op` and its subscripts evaluated once, where both sides have one element type and
+  nothing happens between the two; otherwise it is written out: `x = convert(x op e)`, the element kept in a temporary.
 - Every node has a `Span` (`span.owner` is `None` in the kernel, the function's name inside one) and
   `calls`, the call sites it was inlined through, outermost first.
 
@@ -104,7 +105,8 @@ class Variable:
     """A local: scalar or tile, `let` or `var`, loop variable, or a temporary that `build` made.
 
     `kind`: "let" (bound once), "var", "loop", "view" (see `DefineView`), "temp" (made by build, bound once).
-    A "let"/"temp" tile is read-only. `name` is "" for a temporary. `site` tells two inlinings apart.
+    A "let"/"temp" tile is read-only. `name` is "" for a temporary, and for the "var" of a result or of a condition
+    that `build` made. `calls` tells two inlinings apart.
     """
 
     name: str
@@ -287,7 +289,8 @@ class TensorRef(Expression):
 class Unsupported(Expression):
     """A call that is known by name but not executed here (quantised, later levels, unknown callee).
 
-    A tensor passed by name is an `Error` among the arguments. Always the value of a `Define` of a temporary, so that it is found even where its result is used wrongly.
+    A tensor passed by name is an `Error` among the arguments. Always the value of a `Define` of a temporary, so that it
+    is found even where its result is used wrongly.
     """
 
     name: str
