@@ -11,16 +11,15 @@ import atexit
 import marshal
 import os
 import sys
-from pathlib import Path
 from typing import Any
 
 from phobos.syntax import build
 from phobos.syntax.shapes import Shape
 from phobos.syntax.tokens import TERMINALS
 
-__all__ = ["cache_file", "recall", "remember"]
+__all__ = ["cache_file", "grammar", "recall", "remember", "replace_file"]
 
-GRAMMAR = Path(__file__).with_name("grammar.lark")
+_GRAMMAR = os.path.join(os.path.dirname(__file__), "grammar.lark")
 
 Key = tuple[str, str]
 _Kept = dict[Key, tuple[int, tuple[tuple[str, tuple[int, ...]], ...]]]  # depth, and rule and values of each step
@@ -67,7 +66,8 @@ def _read() -> _Kept:
     if file is None:
         return {}
     try:
-        version, shapes = marshal.loads(file.read_bytes())
+        with open(file, "rb") as stream:
+            version, shapes = marshal.load(stream)
         if version == _version() and isinstance(shapes, dict):
             return shapes
     except (OSError, EOFError, ValueError, TypeError):  # there is none, or it is no such file
@@ -83,41 +83,62 @@ def _write() -> None:
     shapes = {**_read(), **_added}
     if len(shapes) > _MOST:
         shapes = dict(list(shapes.items())[-_MOST // 2 :])
-    temporary = file.with_name(f"{file.name}.{os.getpid()}")
-    try:
-        content: Any = (_version(), shapes)
-        temporary.write_bytes(marshal.dumps(content))
-        temporary.chmod(0o600)
-        temporary.replace(file)
-    except OSError:
-        temporary.unlink(missing_ok=True)
+    content: Any = (_version(), shapes)
+    replace_file(file, marshal.dumps(content))
 
 
 def _version() -> tuple[object, ...]:
     """All that a kept shape depends on."""
-    return _FORMAT, sys.version, GRAMMAR.read_text(encoding="utf-8"), tuple(TERMINALS.items()), tuple(build.RULES)
+    return _FORMAT, sys.version, grammar(), tuple(TERMINALS.items()), tuple(build.RULES)
 
 
-def cache_file(kind: str) -> Path | None:
+def grammar() -> str:
+    """The text of `grammar.lark`."""
+    with open(_GRAMMAR, encoding="utf-8") as stream:
+        return stream.read()
+
+
+def cache_file(kind: str) -> str | None:
     """Where something is kept; None when there is no place that only this user can write to.
 
     What is read from there is trusted (a pickle can run code): a file that somebody else could have put there is not.
     """
-    from platformdirs import user_cache_path  # only when something is parsed
-
     try:
-        folder = user_cache_path("phobos-tools", appauthor=False)
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        file = folder / f"syntax-{sys.version_info[0]}.{sys.version_info[1]}.{kind}"
-        if file.exists():
+        folder = cache_folder()
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        file = os.path.join(folder, f"syntax-{sys.version_info[0]}.{sys.version_info[1]}.{kind}")
+        if os.path.exists(file):
             return file if _only_ours(file) and _only_ours(folder) else None
         return file if _only_ours(folder) and os.access(folder, os.W_OK) else None
     except (OSError, RuntimeError):  # RuntimeError: there is no home directory
         return None
 
 
-def _only_ours(path: Path) -> bool:
+def cache_folder() -> str:
+    """The project's folder for what can be made again, as platformdirs has it."""
+    if sys.platform == "linux":  # platformdirs costs as much time as half of all our modules
+        base = os.environ.get("XDG_CACHE_HOME", "").strip()
+        return os.path.join(base if os.path.isabs(base) else os.path.expanduser("~/.cache"), "phobos-tools")
+    from platformdirs import user_cache_dir
+
+    return user_cache_dir("phobos-tools", appauthor=False)
+
+
+def replace_file(file: str, content: bytes) -> None:
+    """Put a file in its place in one step: others read the old one or the new one. Failing is no harm."""
+    temporary = f"{file}.{os.getpid()}"
+    try:
+        with open(temporary, "wb") as stream:
+            stream.write(content)
+        os.chmod(temporary, 0o600)
+        os.replace(temporary, file)
+    except OSError:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+
+
+def _only_ours(path: str) -> bool:
     if sys.platform == "win32":  # the cache directory is the user's own there
         return True
-    status = path.stat()
+    status = os.stat(path)
     return status.st_uid == os.getuid() and not status.st_mode & 0o022

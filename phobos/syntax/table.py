@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from copy import copy
 from hashlib import sha256
-from pathlib import Path
+from io import BytesIO
 from typing import Any
 
 import lark
@@ -20,7 +20,7 @@ from lark.exceptions import UnexpectedToken as Unexpected
 from lark.lexer import Lexer
 from lark.parsers.lalr_parser_state import ParserState
 
-from phobos.syntax.memory import GRAMMAR, cache_file
+from phobos.syntax.memory import cache_file, grammar, replace_file
 
 __all__ = ["STARTS", "Unexpected", "build", "kept", "probe"]
 
@@ -42,7 +42,7 @@ class Given(Lexer):
 def build(starts: list[str], transformer: object = None) -> Lark:
     """A parser with these start rules, which makes lark's trees, or what `transformer` makes of them."""
     return Lark(
-        GRAMMAR.read_text(encoding="utf-8"), parser="lalr", lexer=Given, start=starts, transformer=transformer,
+        grammar(), parser="lalr", lexer=Given, start=starts, transformer=transformer,
         keep_all_tokens=True, maybe_placeholders=False,
     )  # fmt: skip
 
@@ -54,32 +54,22 @@ def kept() -> Lark:
         return build(STARTS)
     key = _key()
     try:
-        with file.open("rb") as stream:
+        with open(file, "rb") as stream:
             if stream.readline() == key:
                 return Lark.load(stream)
     except Exception:  # a broken pickle can raise anything, and is made anew
         pass
     parser = build(STARTS)
-    _keep(parser, file, key)
+    content = BytesIO(key)
+    content.seek(0, os.SEEK_END)
+    parser.save(content)
+    replace_file(file, content.getvalue())
     return parser
 
 
 def _key() -> bytes:
-    parts = (GRAMMAR.read_text(encoding="utf-8"), *STARTS, lark.__version__, sys.version)
+    parts = (grammar(), *STARTS, lark.__version__, sys.version)
     return sha256("\0".join(parts).encode()).hexdigest().encode() + b"\n"
-
-
-def _keep(parser: Lark, file: Path, key: bytes) -> None:
-    """Put the table in its place at once: another process reads the old one or the new one."""
-    temporary = file.with_name(f"{file.name}.{os.getpid()}")
-    try:
-        with temporary.open("wb") as stream:
-            stream.write(key)
-            parser.save(stream)
-        temporary.chmod(0o600)
-        temporary.replace(file)
-    except OSError:
-        temporary.unlink(missing_ok=True)
 
 
 def probe(state: Any) -> Any:

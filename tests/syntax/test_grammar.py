@@ -229,3 +229,17 @@ def test_no_place_to_keep_anything_is_no_reason_to_fail(tmp_path: Path, parse: C
     (tmp_path / "cache").write_text("a file")
     made, needed = parse()
     assert needed and "Kernel" in made
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere platformdirs is asked")
+@pytest.mark.parametrize("value", [None, "", " ", "/tmp/of mine", "relative"])
+def test_the_folder_is_that_of_platformdirs(monkeypatch: pytest.MonkeyPatch, value: str | None) -> None:
+    from platformdirs import user_cache_dir
+
+    from phobos.syntax.memory import cache_folder
+
+    if value is None:
+        monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    else:
+        monkeypatch.setenv("XDG_CACHE_HOME", value)
+    assert cache_folder() == user_cache_dir("phobos-tools", appauthor=False)
