@@ -89,4 +89,5 @@ _MEANINGS = {
     "report": "address of zeroed memory that the device can write: 48 bytes and 4 more for each block, the number "
     "of those blocks in the 32-bit word at byte 40",
     "timeout": "nanoseconds after which a wait ends the grid; 0 for none",
+    "groups": "address of zeroed device memory, 128 bytes for every 64 blocks; or 0, which is as good up to 768 blocks",
 }

@@ -260,7 +260,9 @@ struct ph_state {
   unsigned* word;       // bit 0: stop. The barrier's own word where there is one
   ph_report* report;
   unsigned long long timeout_ns;  // 0: none
+  unsigned* groups;     // a line of 128 bytes for every 64 CTAs, or null
   unsigned generation;  // barriers passed
+  unsigned before;      // the barrier word's top bit before the next barrier; 1: not known yet
 };
 """,
     "ph_now": """\
@@ -326,14 +328,27 @@ __device__ __forceinline__ unsigned ph_arrive(unsigned* word, unsigned step) {
 }
 """,
     "ph_grid_barrier": """\
-// Every CTA adds 2, CTA 0 what is missing to 2^31: when all have come, the top bit has changed, and nothing else.
-// Bit 0 asks everybody to leave. Returns whether it was set, the same in all threads of the CTA.
+// Of `members` arrivals at a word each adds 2, the first member what is missing to 2^31: when all have come, the top
+// bit has changed, and nothing else. Bit 0 asks everybody to leave. A grid too large for one word to take all arrivals
+// quickly has a word for every 64 CTAs, too, and the last of each group arrives at the word that all watch.
+// Returns whether to leave, the same in all threads of the CTA.
 __device__ __forceinline__ bool ph_grid_barrier(ph_state& s, unsigned* word, unsigned site) {
   int leave = 0;
   __syncthreads();
   if (threadIdx.x == 0) {
-    const unsigned step = blockIdx.x == 0 ? 0x80000000u - 2u * (gridDim.x - 1) : 2u;
-    const unsigned before = ph_arrive(word, step);
+    unsigned before;
+    if (gridDim.x <= 768 || s.groups == nullptr) {
+      before = ph_arrive(word, blockIdx.x == 0 ? 0x80000000u - 2u * (gridDim.x - 1) : 2u);
+    } else {
+      const unsigned group = blockIdx.x / 64, groups = (gridDim.x + 63) / 64;
+      const unsigned members = group + 1 < groups ? 64u : gridDim.x - group * 64;
+      const unsigned step = blockIdx.x % 64 == 0 ? 0x80000000u - 2u * (members - 1) : 2u;
+      if (s.before & 1) s.before = ph_peek(word) & 0x80000000u;  // it cannot change before this CTA has come
+      before = s.before;
+      s.before ^= 0x80000000u;
+      const unsigned was = ph_arrive(s.groups + 32 * group, step);
+      if ((was ^ (was + step)) & 0x80000000u) ph_arrive(word, group == 0 ? 0x80000000u - 2u * (groups - 1) : 2u);
+    }
     unsigned seen, turns = 0;
     unsigned long long since = 0;
     for (;;) {

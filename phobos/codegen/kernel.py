@@ -2,8 +2,8 @@
 
 The text holds the device functions it calls and one kernel, whose arguments are, in order: a pointer for each
 tensor and a number for each scalar, as the .ph file lists them; each extent that has a name; the pitch of each
-pitched tensor; and, where something can stop the grid, the word that says so, the report that says why, and the
-time after which a wait is too long.
+pitched tensor; where something can stop the grid, the word that says so, the report that says why, and the time
+after which a wait is too long; and, with a barrier, words for groups of CTAs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from phobos.value import value
 class Argument:
     """One argument of the kernel. `name` is the tensor, scalar, dim or pitched tensor."""
 
-    kind: Literal["tensor", "scalar", "dim", "pitch", "word", "report", "timeout"]
+    kind: Literal["tensor", "scalar", "dim", "pitch", "word", "report", "timeout", "groups"]
     name: str
     ctype: str
 
@@ -91,6 +91,8 @@ def _arguments(context: Context) -> list[Argument]:
         found.append(Argument("word", "", "unsigned*"))
         found.append(Argument("report", "", "ph_report*"))
         found.append(Argument("timeout", "", "unsigned long long"))
+    if len({s.tensor for s in walk.statements(context.lowered.body) if isinstance(s, ir.Barrier)}) == 1:
+        found.append(Argument("groups", "", "unsigned*"))
     return found
 
 
@@ -110,7 +112,9 @@ def _head(context: Context, symbol: str, arguments: list[Argument], dynamic: int
             case "pitch":
                 name = context.pitches[argument.name]
             case _:
-                name = {"word": "stop_word", "report": "report", "timeout": "timeout_ns"}[argument.kind]
+                name = {"word": "stop_word", "report": "report", "timeout": "timeout_ns", "groups": "groups"}[
+                    argument.kind
+                ]
         lines.append(f"    {argument.ctype} {name}")
     text = [f'extern "C" __global__ void __launch_bounds__({bounds})', f"{symbol}(", ",\n".join(lines) + ") {"]
     text.append("  const int tid = threadIdx.x;")
@@ -123,7 +127,8 @@ def _head(context: Context, symbol: str, arguments: list[Argument], dynamic: int
             cell = spelling.CELLS[variable.type.dtype]
             text.append(f"  {cell}* const {context.name(variable)} = ({cell}*)(shared + {place.offset});")
     if context.watched:
-        text.append("  ph_state state = {stop_word, report, timeout_ns, 0};")
+        groups = "groups" if arguments[-1].kind == "groups" else "nullptr"
+        text.append(f"  ph_state state = {{stop_word, report, timeout_ns, {groups}, 0, 1}};")
     return "\n".join(text)
 
 

@@ -19,7 +19,7 @@ NUMBER_PAIR = 0x04  # their format: a size, then that many bytes
 
 @value
 class Resources:
-    """`registers` and `local_bytes` (the stack frame, where spilled registers go) are per thread, shared bytes per CTA."""
+    """Registers and local bytes (the stack frame, where spills go) are per thread, shared bytes per CTA."""
 
     registers: int
     local_bytes: int

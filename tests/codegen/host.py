@@ -174,6 +174,9 @@ def run(
                     arguments.append(ctypes.byref(word))
             case "report":
                 arguments.append(ctypes.byref(report))
+            case "groups":
+                groups = (ctypes.c_uint * (32 * (grid[0] // 64 + 1)))()
+                arguments.append(ctypes.byref(groups))
             case "timeout":
                 arguments.append(ctypes.c_ulonglong(timeout_ns))
     run_kernel = library.run_kernel

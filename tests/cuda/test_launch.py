@@ -115,7 +115,7 @@ def test_the_table_of_cards_agrees_with_the_driver(cupy) -> None:
 
 
 def test_the_same_launch_again(cupy, torch) -> None:
-    """Known signatures skip all decisions; another array, number or stream of the same kernel does not mix with them."""
+    """Known signatures skip all decisions; another array, number or stream of the same kernel stays apart."""
     text = """
     kernel axpy(X: tensor<f32>[N], Y: tensor<f32>[N], a: f32) {
       let s = ctx.block.x * 1024

@@ -423,6 +423,9 @@ def _argument(argument: Argument, ready: Ready, channel: Channel | None, address
         case "timeout":
             seconds = ready.plan.timeout_s
             return ctypes.c_ulonglong(int(seconds * 1e9) if seconds else 0)
+        case "groups":
+            assert channel is not None
+            return ctypes.c_uint64(channel.groups(ready.plan.blocks))
 
 
 __all__ = ["Ready", "has_barrier", "launch", "plan", "resident_blocks", "synchronize"]

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from phobos.runtime.binding import Bound
 
 LINE_WORDS = 32  # 128 bytes: no two barriers share a line
+GROUPS = 128  # of 64 CTAs each, for the barriers of large grids
+GROUP_CTAS = 64
 HEAD_WORDS = 12
 CAPACITY = 16384  # blocks whose place is written down when a grid is stopped
 
@@ -32,8 +34,8 @@ class Channel:
         self.device = device
         self.words = max(barriers, 1)
         with driver.on(device):
-            self.pointer = driver.allocate(4 * LINE_WORDS * self.words)
-            driver.fill_words(self.pointer, 0, LINE_WORDS * self.words, 0)
+            self.pointer = driver.allocate(4 * LINE_WORDS * (self.words + GROUPS))
+            driver.fill_words(self.pointer, 0, LINE_WORDS * (self.words + GROUPS), 0)
             driver.synchronize_stream(0)
             self.here, self.there = driver.allocate_mapped(4 * (HEAD_WORDS + CAPACITY))
         self.report = (ctypes.c_uint * (HEAD_WORDS + CAPACITY)).from_address(self.here)
@@ -41,6 +43,10 @@ class Channel:
 
     def barrier(self, index: int) -> int:
         return self.pointer + 4 * LINE_WORDS * index
+
+    def groups(self, blocks: int) -> int:
+        """The address of the groups' words, 0 where the grid has more groups than there are."""
+        return self.barrier(self.words) if blocks <= GROUPS * GROUP_CTAS else 0
 
     @property
     def stopped(self) -> bool:
@@ -60,8 +66,9 @@ class Channel:
     def clear(self, barriers: list[int], stream: int) -> None:
         """Make words and report ready again, after everything on the device has ended."""
         with driver.on(self.device):
-            for pointer in {*barriers, *(self.barrier(i) for i in range(self.words))}:
+            for pointer in barriers:
                 driver.fill_words(pointer, 0, 1, stream)
+            driver.fill_words(self.pointer, 0, LINE_WORDS * (self.words + GROUPS), stream)
             driver.synchronize_stream(stream)
         for i in range(HEAD_WORDS + CAPACITY):
             self.report[i] = 0
