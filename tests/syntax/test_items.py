@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from phobos.syntax import parse, parsed_items, pieces, tree
 from tests.syntax.trees import forget
 
@@ -88,3 +90,13 @@ def test_the_cache_is_bounded() -> None:
             assert sum(map(len, phobos.syntax._items)) <= 1000
     finally:
         phobos.syntax._room = room
+
+
+def test_the_memory_of_shapes_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    forget()
+    monkeypatch.setattr(pieces, "_KEPT_SHAPES", 10)
+    monkeypatch.setattr(pieces, "_KEPT_LENGTH", 30)
+    for n in range(1, 40):
+        assert len(parse("kernel k() {\n  x = " + " + ".join("a" * n) + "\n}").items) == 1
+        assert len(pieces._shapes) <= 10
+        assert all(len(kinds) <= 30 for _, kinds in pieces._shapes)

@@ -220,6 +220,14 @@ def test_a_brace_that_its_indentation_shows_missing_does_not_swallow_what_follow
     assert kernel == meant
 
 
+def test_indentation_is_believed_once_for_each_missing_brace() -> None:
+    good = "kernel a() {\n  while a {\n    if x {\n      y = 1\n    }\n  }\n"
+    odd = "  while b {\n      if c {\n      z = 1\n  }\n  }\n  let last = 1\n}\n"
+    text = good.replace("    }\n", "") + odd
+    assert problems(text) == [("PH002", 3, "{")]
+    assert nodes_of(text) == nodes_of(good + odd)
+
+
 def test_unclosed_shows_both_ends() -> None:
     text = body("let y = f(a, (b)")
     ((_, item),) = parse(text).items
