@@ -9,19 +9,17 @@ from phobos.language.builtins import Builtin
 from phobos.language.scalars import FLOATS, INTEGERS, REAL_INTEGERS, join
 from phobos.semantics import ir, shapes
 from phobos.semantics.build_context import Build
+from phobos.semantics.build_effects import atomic, barrier, named_tensor
 from phobos.semantics.build_operators import (
     agree,
     broadcast,
-    convert,
     need_index,
     shape_of,
     to_tile,
     with_dtype,
 )
 from phobos.semantics.build_subscripts import bare, extent_expression, extents_of, need_static
-from phobos.semantics.build_types import undefined
 from phobos.semantics.types import (
-    I32,
     INDEX,
     is_index,
     length_text,
@@ -155,167 +153,6 @@ def _extent(b: Build, node: tree.Call) -> ir.Expression:
         )
         return b.error(node)
     return extent_expression(b, node, tensor, axis)
-
-
-def named_tensor(b: Build, argument: tree.Expr, callee: str, code: str) -> ir.Tensor | None:
-    """The tensor parameter that an argument names, or None after saying that it names none."""
-    inner = bare(argument)
-    if isinstance(inner, tree.Missing):
-        return None
-    if isinstance(inner, tree.Name):
-        known, meaning = b.scope.find(inner.text)
-        if not known:
-            undefined(b, inner)
-            return None
-        b.used.add(meaning)
-        b.nodes.setdefault(inner, meaning)
-        if isinstance(meaning, ir.Tensor):
-            return meaning
-        if meaning is None or (isinstance(meaning, ir.Variable) and isinstance(meaning.type, ir.ErrorT)):
-            return None
-        related = () if isinstance(meaning, int) else (Related(meaning.span, f"`{inner.text}` is defined here"),)
-        b.report(
-            code,
-            f"`{callee}` needs a tensor parameter, and `{inner.text}` is not one",
-            argument,
-            "not a tensor",
-            related=related,
-        )
-        return None
-    mark = len(b.out)
-    b.value(argument)
-    del b.out[mark:]
-    b.report(
-        code,
-        f"`{callee}` needs the name of a tensor parameter",
-        argument,
-        "not a name",
-        help=f"pass the tensor itself, as in `{callee}(NAME)`" if callee == "grid_barrier" else None,
-    )
-    return None
-
-
-# --- effects ------------------------------------------------------------------------------------------
-
-
-def barrier(b: Build, node: tree.Call) -> None:
-    """`grid_barrier(bar)` as a statement. A wrong tensor is PH206, and the barrier stands all the same."""
-    argument = node.arguments[0]
-    tensor = named_tensor(b, argument, "grid_barrier", "PH206")
-    if tensor is None:
-        name = tree.Name(argument.start, argument.end, "")
-        unnamed = tree.Param(argument.start, argument.end, name, tree.ScalarType(argument.start, argument.end, "i32"))
-        tensor = ir.Tensor("", "i32", (2,), b.span(argument), unnamed)
-    else:
-        _barrier_tensor(b, argument, tensor)
-    made = ir.Barrier(b.span(node), b.calls, tensor, b.span(argument))
-    if tensor.name:
-        b.barrier_tensors.setdefault(tensor, made)
-    b.nodes.setdefault(node, made)
-    b.out.append(made)
-
-
-def _barrier_tensor(b: Build, argument: tree.Expr, tensor: ir.Tensor) -> None:
-    what = tensor_text(tensor)
-    related = (Related(tensor.span, f"`{tensor.name}` is {what}"),)
-    help_ = f"declare it as `{tensor.name}: tensor<i32>[2]`"
-    extents = extents_of(b, tensor)
-    if tensor.dtype != "i32":
-        b.report(
-            "PH206",
-            f"a barrier needs an i32 tensor, and `{tensor.name}` holds {tensor.dtype}",
-            argument,
-            f"holds {tensor.dtype}",
-            related=related,
-            help=help_,
-        )
-    elif len(extents) > 2 or (len(extents) == 2 and extents[1] != 1):
-        if len(extents) == 2 and not isinstance(extents[1], int) and b.alone:
-            return
-        b.report(
-            "PH206",
-            f"a barrier needs its elements along the first axis, and `{tensor.name}` is {shape_text(extents)}",
-            argument,
-            "not `[n]` or `[n, 1]`",
-            related=related,
-            help=help_,
-        )
-    elif isinstance(extents[0], int) and extents[0] < 2:
-        b.report(
-            "PH206",
-            f"a barrier needs at least 2 elements, and `{tensor.name}` has {extents[0]}",
-            argument,
-            f"{extents[0]} element",
-            related=related,
-            help=help_,
-        )
-
-
-def atomic(b: Build, node: tree.Call, entry: Builtin, *, used: bool) -> ir.Expression:
-    """An atomic as a statement; its old value stands in a temporary where it is `used`."""
-    tensor = named_tensor(b, node.arguments[0], entry.name, "PH107")
-    values = b.in_order(node.arguments[1:])
-    right = need_index(b, values[0], f"the index of `{entry.name}`")
-    operands: list[ir.Expression] = []
-    for value, argument in zip(values[1:], node.arguments[2:], strict=True):
-        if isinstance(value.type, ir.ErrorT):
-            right = False
-        elif not isinstance(value.type, ir.ScalarT) or value.type.dtype not in INTEGERS:
-            b.report(
-                "PH107",
-                f"`{entry.name}` needs an integer here",
-                argument,
-                f"this is {type_text(value.type)}",
-                help=f"`{entry.signature}`",
-            )
-            right = False
-        else:
-            operands.append(convert(value, "i32"))
-    if tensor is not None:
-        extents = extents_of(b, tensor)
-        related = (Related(tensor.span, f"`{tensor.name}` is {tensor_text(tensor)}"),)
-        if tensor.dtype != "i32":
-            b.report(
-                "PH107",
-                f"`{entry.name}` needs an i32 tensor, and `{tensor.name}` holds {tensor.dtype}",
-                node.arguments[0],
-                f"holds {tensor.dtype}",
-                related=related,
-            )
-            tensor = None
-        elif (len(extents) > 2 or (len(extents) == 2 and extents[1] != 1)) and not (
-            b.alone and len(extents) == 2 and not isinstance(extents[1], int)
-        ):
-            b.report(
-                "PH107",
-                f"`{entry.name}` indexes the first axis alone, and `{tensor.name}` is {shape_text(extents)}",
-                node.arguments[0],
-                "not `[n]` or `[n, 1]`",
-                related=related,
-            )
-            tensor = None
-        elif right:
-            at = b.length(b.poly(values[0]))
-            extent = extents[0]
-            if isinstance(at, int) and (at < 0 or (isinstance(extent, int) and at >= extent)):
-                b.report(
-                    "PH115",
-                    f"element {at} is outside `{tensor.name}`, which has {length_text(extent)} elements",
-                    node.arguments[1],
-                    "never inside",
-                    related=related,
-                )
-    if tensor is None or not right:
-        return ir.Error(b.span(node), b.calls, I32)
-    result = b.variable("", "temp", I32, b.span(node)) if used else None
-    made = ir.Atomic(
-        b.span(node), b.calls, entry.name.removeprefix("atomic_"), tensor, values[0], tuple(operands), result
-    )
-    b.out.append(made)
-    if result is None:
-        b.nodes.setdefault(node, made)
-        return ir.IntLiteral(b.span(node), b.calls, INDEX, 0)
-    return ir.VariableRef(b.span(node), b.calls, I32, result)
 
 
 # --- pure built-ins with rules of their own -----------------------------------------------------------

@@ -5,11 +5,11 @@ from __future__ import annotations
 from phobos.language.builtins import CORE
 from phobos.semantics import ir
 from phobos.semantics.build_assign import assign
-from phobos.semantics.build_builtins import atomic, barrier
 from phobos.semantics.build_calls import call
 from phobos.semantics.build_context import Build
 from phobos.semantics.build_control import block, for_, if_, leave_loop, return_, while_
 from phobos.semantics.build_define import define
+from phobos.semantics.build_effects import atomic, barrier
 from phobos.semantics.build_subscripts import bare
 from phobos.syntax import tree
 
