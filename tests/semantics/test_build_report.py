@@ -10,16 +10,15 @@ import pytest
 from phobos.semantics.module import analyse
 from phobos.semantics.report import report
 
-ROOT = Path(__file__).parents[2]
 REPORTS = Path(__file__).parent / "reports"
 
 
-@pytest.mark.parametrize("name", ["staged", "saxpy", "hang", "normalise"])
-def test_report(name: str) -> None:
-    module = analyse(name, (ROOT / "examples" / f"{name}.ph").read_text(encoding="utf-8"))
+@pytest.mark.parametrize("path", sorted(REPORTS.glob("*.ph")), ids=lambda path: path.stem)
+def test_report(path: Path) -> None:
+    module = analyse(path.name, path.read_text(encoding="utf-8"))
     (unit,) = module.units
     text = report(unit.program, lambda span: module.file.text.count("\n", 0, module.absolute(unit, span).start) + 1)
-    expected = REPORTS / f"{name}.txt"
+    expected = path.with_suffix(".txt")
     if os.environ.get("PHOBOS_UPDATE_SNAPSHOTS"):
         expected.write_text(text, encoding="utf-8")
     assert text == expected.read_text(encoding="utf-8")
