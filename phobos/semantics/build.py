@@ -1,8 +1,8 @@
 """Tree to typed program: names, types, shapes, constants; functions inlined, effects put in order.
 
 `build` is the door. The work is in the `build_*` modules, which share one `build_context.Build`: attributes, types
-(parameters too), statements (define, assign and stores, control), expressions (subscripts, builtins, effects, calls, operators)
-and numbers. What needs the finished program is said by `build_flow`.
+(parameters too), statements (define, assign and stores, control), expressions (subscripts, builtins, effects, calls,
+operators) and numbers. What needs the finished program is said by `build_flow`.
 """
 
 from __future__ import annotations
