@@ -1,7 +1,12 @@
-"""What a kernel needs of a card and what the card holds, for the rules that know a target."""
+"""What a kernel needs of a card and what the card holds, for the rules that know a target.
+
+Registers are known only where the kernel may be compiled (`phobos check --target`, with NVRTC installed); else the
+numbers are an estimate from threads and shared memory, which is an upper bound of what is resident.
+"""
 
 from __future__ import annotations
 
+from phobos.check.rule import Context
 from phobos.semantics.program import Program
 from phobos.value import value
 
@@ -15,32 +20,57 @@ class Residency:
     resident: int | None
     limiter: str
     need: str
+    estimate: bool
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return ("this is an estimate: registers were not counted",) if self.estimate else ()
 
 
-def residency(program: Program, target: str) -> Residency | None:
-    """How many blocks of a kernel a target holds. Threads and shared memory are counted."""
+def residency(context: Context, target: str) -> Residency | None:
+    """How many blocks of a kernel a target holds; None where PH402 speaks of its shared memory instead."""
     from phobos.codegen.cards import STATIC_SHARED_BYTES, occupancy
     from phobos.codegen.cards import target as card
 
+    program = context.program
     known = card(target)
-    shared = shared_bytes(program)
     threads = program.launch.threads
-    need = f"{threads} threads" + (f" and {shared} bytes of shared memory" if shared else "")
+    measured = _measured(program, known.arch) if context.measure else None
+    registers, shared = measured or (0, _tile_bytes(program))
     if shared > STATIC_SHARED_BYTES and "dynshared" not in program.flags:
-        return None  # PH402 says so
-    found = occupancy(known.limits, registers=0, threads=threads, shared_bytes=shared)
+        return None
+    need = f"{threads} threads"
+    if registers:
+        need += f", {registers} registers each"
+    if shared:
+        need += f" and {shared} bytes of shared memory"
+    found = occupancy(known.limits, registers=registers, threads=threads, shared_bytes=shared)
     sm = known.multiprocessors
     resident = None if sm is None else sm * found.ctas_per_sm
-    return Residency(found.ctas_per_sm, sm, resident, found.limiter, need)
+    return Residency(found.ctas_per_sm, sm, resident, found.limiter, need, measured is None)
 
 
-def most_resident(program: Program, target: str) -> int | None:
-    """An upper bound of the blocks that a card can hold at once."""
-    found = residency(program, target)
-    return None if found is None else found.resident
+def _measured(program: Program, arch: str) -> tuple[int, int] | None:
+    """Registers of a thread and shared bytes of a block as compiled; None where it cannot be compiled here."""
+    from phobos.codegen import cache, nvrtc
+    from phobos.codegen.kernel import emit
+    from phobos.codegen.resources import resources_of
+    from phobos.lowering.decide import Options, lower
+    from phobos.lowering.support import missing
+
+    if missing(program) or any(problem.severity == "error" for problem in program.problems):
+        return None
+    emitted = emit(lower(program, Options(arch=arch)), "kernel.ph", lambda span: 1)
+    flags = [f"--maxrregcount={program.launch.max_registers}"] if program.launch.max_registers else []
+    try:
+        made = cache.compiled(emitted.text, f"{program.name}.cu", arch, flags)
+    except (nvrtc.CompilerMissing, nvrtc.CompileError):
+        return None
+    resources = resources_of(made.cubin, emitted.symbol)
+    return resources.registers, resources.static_shared_bytes + emitted.dynamic_shared_bytes
 
 
-def shared_bytes(program: Program) -> int:
+def _tile_bytes(program: Program) -> int:
     """Shared bytes of one block: its tiles where they take the most."""
     from phobos.check.rules.ph402_shared_memory_exceeded import most_live
 

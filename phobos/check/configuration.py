@@ -27,9 +27,10 @@ KEYS = (
 class Configuration:
     """Everything that decides what is found and shown.
 
-    `severity` is the least that is shown, None where the output format decides. `kernel` and `constants` come
-    from options only. `root` is the directory that globs and the baseline are relative to; `source` the file it
-    was read from, with its `text` and the `problems` (PH902) it has.
+    `severity` is the least that is shown, None where the output format decides. `kernel`, `constants` and
+    `measure` (compile for the targets, to count registers) come from options only. `root` is the directory that
+    globs and the baseline are relative to; `source` the file it was read from, with its `text` and the `problems`
+    (PH902) it has.
     """
 
     select: tuple[str, ...] = ("ALL",)
@@ -46,6 +47,7 @@ class Configuration:
     exclude: tuple[str, ...] = ()
     kernel: str | None = None
     constants: tuple[tuple[str, int], ...] = ()
+    measure: bool = False
     root: str = ""
     source: str | None = None
     text: str = ""

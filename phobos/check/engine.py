@@ -47,8 +47,7 @@ def findings(path: str, text: str, configuration: Configuration = DEFAULT) -> li
     for unit in module.units:
         for problem in unit.problems:
             found.append(worded(problem).map_spans(lambda span, unit=unit: module.absolute(unit, span)))  # type: ignore[misc]
-        grid = fixed_grid(text, unit.program.name) if unit.program.owner is None else None
-        for diagnostic in diagnostics_of(unit.program, configuration.target, grid, _rebuilder(module, unit)):
+        for diagnostic in diagnostics_of(context_of(module, unit, configuration)):
             found.append(diagnostic.map_spans(lambda span, unit=unit: module.absolute(unit, span)))  # type: ignore[misc]
     found = first_to_speak(distinct(found))
     if MARK in text:
@@ -61,16 +60,18 @@ def findings(path: str, text: str, configuration: Configuration = DEFAULT) -> li
     return sorted(found, key=lambda d: (d.span.start, d.code, d.span.end, d.message))
 
 
-def diagnostics_of(
-    program: Program,
-    targets: tuple[str, ...] = (),
-    grid: FixedGrid | None = None,
-    at: Callable[[Mapping[str, int]], Program] | None = None,
-) -> tuple[Diagnostic, ...]:
+def context_of(module: modules.Module, unit: modules.Unit, configuration: Configuration) -> Context:
+    """What the rules may read of one kernel or function of a file."""
+    program = unit.program
+    grid = fixed_grid(module.file.text, program.name) if program.owner is None else None
+    return Context(program, configuration.target, grid, _rebuilder(module, unit), configuration.measure)
+
+
+def diagnostics_of(context: Context) -> tuple[Diagnostic, ...]:
     """What the rules that read facts say of one program, in spans of its item; kept with the program."""
-    for _ in _steps(program, targets, grid, at):
+    for _ in _steps(context):
         pass
-    return program._facts[_key(targets, grid)]  # type: ignore[index, return-value]
+    return context.program._facts[_key(context)]  # type: ignore[index, return-value]
 
 
 def steps(path: str, text: str, configuration: Configuration = DEFAULT) -> Iterator[None]:
@@ -78,26 +79,21 @@ def steps(path: str, text: str, configuration: Configuration = DEFAULT) -> Itera
     module = modules.analyse(path, text, settings_of(configuration))
     yield
     for unit in module.units:
-        grid = fixed_grid(text, unit.program.name) if unit.program.owner is None else None
-        yield from _steps(unit.program, configuration.target, grid, _rebuilder(module, unit))
+        yield from _steps(context_of(module, unit, configuration))
 
 
-def _key(targets: tuple[str, ...], grid: FixedGrid | None) -> tuple[object, ...]:
-    return "check", targets, (grid.blocks, grid.source) if grid else None
+def _key(context: Context) -> tuple[object, ...]:
+    grid = context.grid
+    return "check", context.targets, (grid.blocks, grid.source) if grid else None, context.measure
 
 
-def _steps(
-    program: Program,
-    targets: tuple[str, ...],
-    grid: FixedGrid | None,
-    at: Callable[[Mapping[str, int]], Program] | None,
-) -> Iterator[None]:
+def _steps(context: Context) -> Iterator[None]:
     """Runs the rules on a program and keeps what they say with it; a step each."""
-    key = _key(targets, grid)
+    key = _key(context)
+    program = context.program
     facts: dict[object, object] = program._facts  # type: ignore[assignment]
     if key in facts:
         return
-    context = Context(program, targets, grid, at)
     found: list[Diagnostic] = []
     if program.owner is None and program.body is not None:
         for check in checks():

@@ -37,13 +37,15 @@ class FixedGrid:
 class Context:
     """What a rule may read: the program, the cards asked for, the grid if something fixes it.
 
-    `at` is the same kernel at other constants; None where it was not built from a text.
+    `at` is the same kernel at other constants; None where it was not built from a text. `measure`: the kernel may
+    be compiled to learn what it needs of a card.
     """
 
     program: Program
     targets: tuple[str, ...] = ()
     grid: FixedGrid | None = None
     at: Callable[[Mapping[str, int]], Program] | None = None
+    measure: bool = False
 
 
 @value

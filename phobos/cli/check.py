@@ -9,12 +9,14 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 
 from phobos.check import registry
 from phobos.check.configuration import DEFAULT, Configuration, from_file, of_file, words_of
 from phobos.check.project import Source, find, read, read_stdin, write
 from phobos.cli.arguments import assignment, positive, use_colour
+from phobos.cli.progress import Progress
 from phobos.diagnostic import SEVERITIES, Diagnostic, Severity
 from phobos.errors import InputError
 from phobos.value import value
@@ -204,6 +206,7 @@ class configurations:
             severity=a.severity or read.severity,
             fail_on=a.fail_on or read.fail_on,
             target=tuple(target),
+            measure=bool(target),
             sizes=tuple(sorted(sizes.items())),
             constants=tuple(sorted(dict(a.set).items())),
             baseline=a.baseline or read.baseline,
@@ -282,15 +285,25 @@ def check_all(
     work = [(source, configuration_of(source.name)) for source in sources]
     for configuration in {c for _, c in work}:
         _ensure_kernel_exists(configuration, sources)
+        _ensure_names_exist(configuration, sources)
     if jobs is None:
         jobs = min(os.cpu_count() or 1, len(work) // 24) if len(work) >= 48 else 1
+    progress = Progress(len(work), "files checked")
+    found: list[list[Diagnostic]] = []
+
+    def gather(results: Iterable[list[Diagnostic]]) -> None:
+        for result in results:
+            found.append(result)
+            progress.step()
+
     if jobs > 1 and len(work) > 1:
         from concurrent.futures import ProcessPoolExecutor
 
         with ProcessPoolExecutor(min(jobs, len(work))) as pool:
-            found = list(pool.map(_findings, work, chunksize=max(1, len(work) // (jobs * 4))))
+            gather(pool.map(_findings, work, chunksize=max(1, len(work) // (jobs * 8))))
     else:
-        found = [_findings(one) for one in work]
+        gather(map(_findings, work))
+    progress.end()
     return [_sorted_out(source, c, told, otherwise) for (source, c), told in zip(work, found, strict=True)]
 
 
@@ -317,6 +330,20 @@ def _sorted_out(
     shown = tuple(d for d in found if _RANK[d.severity] <= least)
     fails = any(_RANK[d.severity] <= _RANK[configuration.fail_on] for d in found)
     return Checked(source, shown, len(found) - len(shown), len(everything) - len(found), fails, configuration)
+
+
+def _ensure_names_exist(configuration: Configuration, sources: list[Source]) -> None:
+    """What `--set` names must stand somewhere: a mistyped name would fix nothing."""
+    import re
+    from difflib import get_close_matches
+
+    for name, _ in configuration.constants:
+        word = re.compile(rf"\b{re.escape(name)}\b")
+        if not any(word.search(source.text) for source in sources):
+            known = {n for source in sources for n in re.findall(r"\b[A-Z]\w*\b", source.text)}
+            near = get_close_matches(name, known, 1)
+            hint = f"; did you mean `{near[0]}`?" if near else ""
+            raise InputError(f"--set: no kernel has a constant, extent or parameter called `{name}`{hint}")
 
 
 def _ensure_kernel_exists(configuration: Configuration, sources: list[Source]) -> None:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from phobos.cli.progress import Progress
 from phobos.diagnostic import Diagnostic
 
 if TYPE_CHECKING:
     from phobos.cli.check import Checked
 
 NOT_SHOWN = "no launch of up to 5 blocks and a few tiles showed it; that proves nothing"
-SLOW_S = 1.0  # after this a terminal is told that the search goes on
 
 
 def with_proofs(checked: list[Checked]) -> list[Checked]:
     """The findings with what a run says of them in their notes."""
     total = sum(_is_searched_for(d) for one in checked for d in one.shown)
-    bar = _Bar(total)
+    bar = Progress(total, "errors replayed")
     proved = [replace(one, shown=tuple(_proved(one, bar))) for one in checked]
     bar.end()
     return proved
@@ -33,7 +31,7 @@ def _is_searched_for(diagnostic: Diagnostic) -> bool:
     return diagnostic.severity == "error" and provable
 
 
-def _proved(one: Checked, bar: _Bar) -> Iterator[Diagnostic]:
+def _proved(one: Checked, bar: Progress) -> Iterator[Diagnostic]:
     from phobos.runtime.replay import prove
 
     for diagnostic in one.shown:
@@ -43,25 +41,3 @@ def _proved(one: Checked, bar: _Bar) -> Iterator[Diagnostic]:
         proof = prove(one.source.name, one.source.text, diagnostic)
         bar.step()
         yield replace(diagnostic, notes=(*diagnostic.notes, NOT_SHOWN if proof is None else proof.note))
-
-
-class _Bar:
-    """Says on a terminal how far the search is, once it takes longer than a second."""
-
-    def __init__(self, total: int) -> None:
-        self.total = total
-        self.done = 0
-        self.start = time.monotonic()
-        self.shown = False
-
-    def step(self) -> None:
-        self.done += 1
-        if sys.stderr.isatty() and time.monotonic() - self.start > SLOW_S:
-            filled = 24 * self.done // max(1, self.total)
-            sys.stderr.write(f"\r[{'#' * filled}{'.' * (24 - filled)}] {self.done}/{self.total} errors replayed")
-            sys.stderr.flush()
-            self.shown = True
-
-    def end(self) -> None:
-        if self.shown:
-            sys.stderr.write("\r\x1b[K")

@@ -121,6 +121,7 @@ def test_selecting_rules(run: Run) -> None:
         (["--baseline", "none.json", "bad.ph"], "cannot read the baseline"),
         (["--set", "N", "bad.ph"], "'N' is not NAME=INT"),
         (["--set", "N=x", "bad.ph"], "is not an integer"),
+        (["--set", "BER=3", "bad.ph"], "did you mean `BAR`?"),
         (["--jobs", "0", "bad.ph"], "not a whole number of at least 1"),
         (["--output-format", "xml", "bad.ph"], "invalid choice: 'xml'"),
         (["--frobnicate"], "unrecognized arguments"),

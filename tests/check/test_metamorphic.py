@@ -1,4 +1,4 @@
-"""A verdict belongs to the meaning: rewriting a kernel without changing what it does changes no code and no blamed line.
+"""A verdict belongs to the meaning: rewriting a kernel that does the same changes no code and no blamed line.
 
 Every rewriting keeps the lines where they are, so that codes and rows of errors and warnings must stay equal.
 """

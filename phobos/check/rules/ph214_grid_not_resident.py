@@ -60,7 +60,7 @@ def check(context: Context) -> Iterator[Diagnostic]:
     name = program.kernel.name
     span = launch if launch is not None else Span(None, name.start, name.end)
     for target in context.targets:
-        found = residency(program, target)
+        found = residency(context, target)
         if found is None:
             continue
         if found.per_multiprocessor == 0:
@@ -68,7 +68,7 @@ def check(context: Context) -> Iterator[Diagnostic]:
                 span,
                 f"not one block of `{program.name}` fits on {target}",
                 label=f"needs {found.need}",
-                notes=(f"the limit is {found.limiter}",),
+                notes=(f"the limit is {found.limiter}", *found.notes),
                 help="use fewer threads or less shared memory",
             )
         elif context.grid is not None and found.resident is not None:
@@ -81,6 +81,6 @@ def check(context: Context) -> Iterator[Diagnostic]:
                     f"{blocks} blocks cannot be resident on {target} at once: it holds {found.resident}",
                     label=f"{found.per_multiprocessor} on each of {found.multiprocessors} multiprocessors, "
                     f"limited by {found.limiter}",
-                    notes=(f"{context.grid.source} fixes the grid",),
+                    notes=(f"{context.grid.source} fixes the grid", *found.notes),
                     help="leave the grid to the launcher, or fix a smaller one",
                 )

@@ -43,7 +43,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from phobos.check.cards import most_resident
+from phobos.check.cards import residency
 from phobos.check.rule import Context, Rule
 from phobos.check.walk import called_from
 from phobos.diagnostic import Diagnostic, Related, Severity
@@ -71,10 +71,10 @@ def check(context: Context) -> Iterator[Diagnostic]:
             continue  # an ordinary grid is inferred from this very extent
         elif extent is not None and fixed is None:
             for target in context.targets:
-                resident = most_resident(program, target)
-                if resident is not None and resident > extent:
+                held = residency(context, target)
+                if held is not None and held.resident is not None and held.resident > extent:
                     severity = "warning"
-                    notes = (f"{target} can hold {resident} blocks of {program.launch.threads} threads at once",)
+                    notes = (f"{target} can hold {held.resident} blocks of {held.need} at once", *held.notes)
                     break
         elif fixed is not None and extent is not None:
             continue  # the grid is fixed and fits
