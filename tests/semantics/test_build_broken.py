@@ -41,7 +41,8 @@ def test_other_mistakes_are_said() -> None:
 
 
 def test_the_kernel_after_a_broken_one_is_understood() -> None:
-    module = analyse("f.ph", "kernel a(X: tensor<f32>[N) {\n  X[ = 1\n}\nkernel b(Y: tensor<f32>[N]) {\n  Y[q] = 1.0\n}\n")
+    broken = "kernel a(X: tensor<f32>[N) {\n  X[ = 1\n}\n"
+    module = analyse("f.ph", broken + "kernel b(Y: tensor<f32>[N]) {\n  Y[q] = 1.0\n}\n")
     assert [p.code for p in module.kernels["b"].problems] == ["PH101"]
 
 

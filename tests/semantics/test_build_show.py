@@ -1,4 +1,7 @@
-"""Whole programs as text: order of effects, inlining, temporaries, conversions. `PHOBOS_UPDATE_SNAPSHOTS=1` rewrites them."""
+"""Whole programs as text: order of effects, inlining, temporaries, conversions.
+
+`PHOBOS_UPDATE_SNAPSHOTS=1` rewrites them.
+"""
 
 from __future__ import annotations
 
