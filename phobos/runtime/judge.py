@@ -308,15 +308,16 @@ def _schedule(bound: Bound, options: LaunchOptions) -> None:
 
 def _target_resident(kernel: Kernel, program: Program) -> tuple[int, str]:
     """What the first configured target holds, else a small number."""
-    from phobos.check.cards import most_resident
+    from phobos.check.cards import residency
     from phobos.check.configuration import of_file
+    from phobos.check.rule import Context
 
     if not kernel.path.startswith("<"):
         targets = of_file(kernel.path).target
         if targets:
-            count = most_resident(program, targets[0])
-            if count:
-                return count, f"what {targets[0]} holds"
+            found = residency(Context(program, targets, None), targets[0])  # threads and shared memory alone
+            if found is not None and found.resident:
+                return found.resident, f"what {targets[0]} holds"
     return RESIDENT, "the reference runtime's own number, as no target is configured"
 
 

@@ -182,6 +182,30 @@ kernel k(F: tensor<i32>[4], Y: tensor<i32>[2]) {
     assert y[0] == 1 and f[2] >= 20
 
 
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("scheduler", ["round-robin", "random", "adversarial"])
+def test_two_blocks_that_both_change_cells_while_one_waits_for_the_other(scheduler: str, seed: int) -> None:
+    text = """
+@persistent
+kernel k(F: tensor<i32>[4], Y: tensor<i32>[2]) {
+  if ctx.block.x == 0 {
+    while atomic_add(F, 0, 0) == 0 {
+      atomic_add(F, 1, 1)
+    }
+  } else {
+    while atomic_add(F, 1, 0) < 40 {
+      atomic_add(F, 2, 1)
+    }
+    atomic_add(F, 0, 1)
+    Y[0] = 1
+  }
+}
+"""
+    y = zeros(2, np.int32)
+    phobos.kernel(text).reference(zeros(4, np.int32), y, grid=2, scheduler=scheduler, seed=seed)
+    assert y[0] == 1
+
+
 def test_a_while_that_never_changes_anything() -> None:
     text = """
 kernel k(X: tensor<f32>[N]) {
@@ -388,6 +412,19 @@ kernel k(X: tensor<f32>[N], Y: tensor<f32>[N], BAR: tensor<i32>[2]) {
     without = text.replace("  grid_barrier(BAR)\n", "")
     error = fault(without, zeros(4), zeros(4), zeros(2, np.int32), grid=4, detect="races", scheduler=scheduler)
     assert error.kind == "race" and lines_of(without, error) == [6, 5]
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_a_cell_that_one_block_stores_and_all_read(scheduler: str | None) -> None:
+    text = """
+kernel k(X: tensor<f32>[N], Y: tensor<f32>[M]) {
+  let p = ctx.block.x
+  if p == 0 { X[0] = 1.0 }
+  Y[p] = X[0]
+}
+"""
+    error = fault(text, zeros(4), zeros(3), grid=3, detect="races", scheduler=scheduler)
+    assert error.kind == "race" and set(lines_of(text, error)) == {4, 5}
 
 
 def test_a_race_through_a_view_is_at_the_place_of_the_read() -> None:

@@ -198,6 +198,33 @@ kernel k(X: tensor<f32>[M, 4]) {
     assert np.array_equal(run(text, x), wanted)
 
 
+def test_blocks_that_part_do_not_share_a_tile_that_was_the_same_for_all() -> None:
+    text = """
+kernel k(X: tensor<f32>[M, 4]) {
+  let p = ctx.block.x
+  var t: tile<f32>[1, 4] = 1.0
+  if p % 2 == 0 { t += 1.0 } else { t *= 3.0 }
+  if p == 3 { t[0, 1] = 9.0 }
+  X[p :+ 1, :] = t
+}
+"""
+    wanted = np.array([[2.0] * 4, [3.0] * 4, [2.0] * 4, [3.0, 9.0, 3.0, 3.0]], np.float32)
+    assert np.array_equal(run(text, np.zeros((4, 4), np.float32)), wanted)
+
+
+def test_arithmetic_on_a_transposed_tile_leaves_the_tile_alone() -> None:
+    text = """
+kernel k(X: tensor<f32>[2, 3], Y: tensor<f32>[3, 2], Z: tensor<f32>[2, 3]) {
+  var t = X[:, :]
+  Y[:, :] = transpose(t) + 1.0
+  Z[:, :] = t
+}
+"""
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    _, y, z = run(text, x, np.zeros((3, 2), np.float32), x * 0)
+    assert np.array_equal(y, x.T + 1) and np.array_equal(z, x)
+
+
 def test_short_circuits_stop_at_the_first_that_decides() -> None:
     text = """
 kernel k(X: tensor<f32>[N], Y: tensor<i32>[M]) {

@@ -111,6 +111,7 @@ class _Run:
         self.log = Log()
         self.stuck: dict[int, tuple[Group, ir.While]] = {}
         self.woken = False  # a block has left `stuck` since the scheduler last looked
+        self.woken = False  # a block that was stuck no longer is
         self.looping: dict[int, tuple[Group, ir.While, list[Change]]] = {}
         name = options.scheduler
         if options.races:
