@@ -5,8 +5,9 @@
     python benchmarks/lsp.py --json FILE     the figures as JSON too
 
 The session types 300 keystrokes into a file of 1 000 lines and 25 kernels, one every 60 ms as a quick typist does,
-and asks what an editor asks meanwhile: a completion at every third key, a hover at every fifth, and after each the
-tokens, hints, lenses and symbols that the view shows. Keystroke to published diagnostics includes the debounce.
+and asks what an editor asks meanwhile: a completion or signature right behind two keys of three, a hover at every
+fifth, and now and then the tokens, hints, lenses and symbols that the view shows. "At once" is before the kernel
+that was just changed has been analysed. Keystroke to published diagnostics includes the debounce.
 """
 
 from __future__ import annotations
@@ -122,6 +123,9 @@ def record(kernels: int, keys: int, pause_ms: float) -> Session:
             session.timed("completion", "completion", position=position)
         if number % 3 == 1:
             session.timed("signature help", "signatureHelp", position=position)
+        if number % 15 == 7:
+            session.timed("hover, at once", "hover", position={"line": base - 3, "character": 12})
+        session.published(sent)
         if number % 5 == 0:
             session.timed("hover", "hover", position={"line": base - 3, "character": 12})
             session.timed("definition", "definition", position={"line": base - 3, "character": 12})
@@ -134,7 +138,6 @@ def record(kernels: int, keys: int, pause_ms: float) -> Session:
             session.timed("symbols", "documentSymbol")
             session.timed("folding", "foldingRange")
             session.timed("actions", "codeAction", range=view, context={"diagnostics": []})
-        session.published(sent)
         time.sleep(max(0.0, pause_ms / 1000 - (time.perf_counter() - sent)))
     return session
 

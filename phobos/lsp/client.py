@@ -110,7 +110,7 @@ class Settings:
     run: bool = True
     prove_on_save: bool = False
     workspace: bool = True
-    debounce_ms: int = 40
+    debounce_ms: int = 25
 
 
 def settings_of(section: object) -> tuple[Settings, list[str]]:
@@ -145,7 +145,7 @@ def settings_of(section: object) -> tuple[Settings, list[str]]:
         run=bool(read("run.enable", bool, True)),
         prove_on_save=bool(read("proveOnSave", bool, False)),
         workspace=bool(read("workspaceDiagnostics", bool, True)),
-        debounce_ms=max(0, min(2000, int(str(read("debounceMs", int, 40))))),
+        debounce_ms=max(0, min(2000, int(str(read("debounceMs", int, 25))))),
     )
     return settings, complaints
 
