@@ -163,6 +163,28 @@ __device__ __forceinline__ bool ph_inside(long long i, long long n) {
   return (unsigned long long)i < (unsigned long long)n;
 }
 """,
+    "ph_copy_async": """\
+// N neighbours from global to shared memory, past the registers; zeros where they are not `inside`.
+template <int N, typename T> __device__ __forceinline__ void ph_copy_async(T* to, const T* from, bool inside) {
+  constexpr int bytes = N * sizeof(T);
+  const unsigned place = (unsigned)__cvta_generic_to_shared(to);
+  if constexpr (bytes == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                 :: "r"(place), "l"(from), "r"(inside ? 16 : 0) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
+                 :: "r"(place), "l"(from), "n"(bytes), "r"(inside ? bytes : 0) : "memory");
+}
+""",
+    "ph_copies_end": """\
+__device__ __forceinline__ void ph_copies_end() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+""",
+    "ph_copies_wait": """\
+// Until at most N of the groups of copies are under way.
+template <int N> __device__ __forceinline__ void ph_copies_wait() {
+  asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory");
+}
+""",
     # --- rows -----------------------------------------------------------------------------------------
     "ph_larger": """\
 struct ph_larger { template <typename T> __device__ T operator()(T a, T b) const { return a > b ? a : b; } };

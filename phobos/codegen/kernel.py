@@ -17,7 +17,7 @@ from phobos.codegen.context import Context, Site
 from phobos.codegen.device import pieces_for
 from phobos.codegen.expressions import as_type, dtype_of, point, scalar
 from phobos.codegen.leaves import view_of
-from phobos.codegen.products import product
+from phobos.codegen.products import pipelined, product
 from phobos.diagnostic import Span
 from phobos.lowering import ops, walk
 from phobos.lowering.decide import Lowered
@@ -348,6 +348,18 @@ def _for(context: Context, loop: ir.For) -> None:
             if least is None or least < 1:
                 site = context.site("step", loop.step.span, loop.calls)
                 _leave_if(context, f"{step} <= 0", 4, site, step, "0")
+        dot = context.lowered.pipelines.get(loop)
+        if dot is not None:
+            _declare(context, dot.result)
+            out.at(context.line_of(dot.span))
+            others = [s for s in loop.body.statements if isinstance(s, (ir.DefineView, ir.Define))]
+
+            def define() -> None:
+                for statement in others:
+                    _statement(context, statement)
+
+            pipelined(context, loop, dot, name, as_type(context, loop.lo, "index"), hi, step, define)
+            return
         if loop.unroll is not None:
             out.line(f"#pragma unroll {loop.unroll}")
         head = f"for (long long {name} = {as_type(context, loop.lo, 'index')}; {name} < {hi}; {name} += {step})"

@@ -33,6 +33,16 @@ class Writer:
             self.line("}")
 
     @contextmanager
+    def lambda_(self, head: str) -> Iterator[None]:
+        self.line(f"{head} {{")
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+            self.line("};")
+
+    @contextmanager
     def rows(self, head: str) -> Iterator[None]:
         """A loop that is unrolled."""
         self.line("#pragma unroll")

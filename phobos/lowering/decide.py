@@ -10,6 +10,7 @@ from phobos.language.scalars import scalar
 from phobos.lowering import hazards, homes, ops, shared, walk
 from phobos.lowering.layouts import Layouts, choose
 from phobos.lowering.normal import normalise
+from phobos.lowering.pipelined import pipelined_loops
 from phobos.lowering.products import Product, against_tensor_cores, padded, products_of
 from phobos.lowering.shared import Scratch, SharedPlan
 from phobos.semantics import ir
@@ -51,6 +52,7 @@ class Lowered:
     homes: dict[ir.Variable, str]
     layouts: Layouts
     products: dict[ir.Statement, Product]
+    pipelines: dict[ir.Statement, ops.Dot]
     scratches: dict[ir.Statement, Scratch]
     shared: SharedPlan
     two_phase: frozenset[ir.Statement]
@@ -71,6 +73,8 @@ def lower(program: Program, options: Options = DEFAULTS) -> Lowered:
         body, at_home, program.launch.threads, values, lambda dot: reasons[dot] == "", vectors=options.vectors
     )
     products = products_of(body, layouts, at_home, reasons, options.arch)
+    tiles = sum(ops.cells(v.type) * scalar(v.type.dtype).bytes for v in at_home if isinstance(v.type, ir.TileT))
+    pipelines = pipelined_loops(body, products, at_home, tiles, "dynshared" in program.flags, options.arch)
     scratches = {s.statement: s for s in _scratches(body, layouts, products)}
     plan = shared.plan(body, at_home, list(scratches.values()), padded(products))
     waits = hazards.place(body, layouts, plan, values, scratches, origins)
@@ -83,6 +87,7 @@ def lower(program: Program, options: Options = DEFAULTS) -> Lowered:
         at_home,
         layouts,
         products,
+        pipelines,
         scratches,
         plan,
         waits.two_phase,
@@ -112,7 +117,7 @@ def _scratches(body: ir.Block, layouts: Layouts, products: dict[ir.Statement, Pr
                     size = layout.threads // layout.lanes_along * layout.row_registers * cell
                     found.append(Scratch(statement, "the partial results of a row", shared_size(size)))
             case ops.Dot():
-                if size := products[statement].staged_bytes:
+                if size := products[statement].staged_bytes * products[statement].stages:
                     found.append(Scratch(statement, "the staged operands of a product", shared_size(size)))
             case ir.Atomic(result=ir.Variable()):
                 found.append(Scratch(statement, "the result of an atomic", shared_size(8)))

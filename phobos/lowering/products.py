@@ -53,6 +53,7 @@ class Product:
     right_bytes: int
     unit: str
     reason: str
+    stages: int = 1  # buffers for the operands; more than one where its loop is pipelined
 
     @property
     def staged_bytes(self) -> int:
@@ -113,10 +114,10 @@ def _on_ordinary_units(dot: ops.Dot, layout: Layout, shared: dict[ir.Variable, s
     dtype = {"f16": "f32", "bf16": "f32", "i8": "i32", "u8": "i32"}.get(dot.result.type.dtype, dot.result.type.dtype)
     step = STEP if known is None else min(known, STEP)
     size = scalar(dtype).bytes
-    left_pitch, right_pitch = layout.rows + PAD, layout.columns + PAD
+    left_pitch, right_pitch = step + PAD, layout.columns + PAD
     return Product(
         left, right, layout, dtype, dtype, known, step, left_pitch, right_pitch,
-        _rounded(left.staged * left_pitch * step * size), _rounded(right.staged * right_pitch * step * size),
+        _rounded(left.staged * layout.rows * left_pitch * size), _rounded(right.staged * right_pitch * step * size),
         "fma", reason,
     )  # fmt: skip
 
@@ -128,6 +129,8 @@ def _on_tensor_cores(dot: ops.Dot, layout: Layout, shared: dict[ir.Variable, str
     left, right = (_in_place(operand, dtype) for operand in (left, right))
     known = _length(dot)
     step = FRAGMENT_STEP if known is None or known % FRAGMENT_STEP == 0 else FRAGMENT_DEPTH
+    if known == 2 * FRAGMENT_STEP:
+        step = known
     if not left.staged and not right.staged:
         assert known is not None
         step = known

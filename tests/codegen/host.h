@@ -8,6 +8,7 @@
 #include <limits>
 #include <ucontext.h>
 #include <vector>
+#include <deque>
 #include <algorithm>
 #include <random>
 
@@ -29,7 +30,8 @@ struct Cta {
   std::vector<unsigned char> exchange;
   std::vector<int> warp_arrived, warp_generation;
 };
-struct Fiber { ucontext_t at; Cta* cta = nullptr; unsigned thread = 0; bool done = false; void* stack = nullptr; ~Fiber() { free(stack); } };
+struct Copy { void* to; const void* from; size_t bytes; bool inside; };
+struct Fiber { std::vector<Copy> open; std::deque<std::vector<Copy>> under_way; ucontext_t at; Cta* cta = nullptr; unsigned thread = 0; bool done = false; void* stack = nullptr; ~Fiber() { free(stack); } };
 
 static Index threadIdx, blockIdx, gridDim;
 static unsigned threads_of_cta;
@@ -108,6 +110,18 @@ template <typename F> void multiply(float* upper, float* lower, const unsigned* 
       sum += value((unsigned short)(x >> 16 * (k % 2))) * value((unsigned short)(y >> 16 * (k % 2)));
     }
     (side ? lower : upper)[e] = sum;
+  }
+}
+
+// cp.async: a copy happens only when somebody waits for its group.
+inline void copies_end() {
+  current->under_way.push_back(current->open);
+  current->open.clear();
+}
+inline void copies_wait(size_t left) {
+  while (current->under_way.size() > left) {
+    for (const Copy& c : current->under_way.front()) c.inside ? (void)memcpy(c.to, c.from, c.bytes) : (void)memset(c.to, 0, c.bytes);
+    current->under_way.pop_front();
   }
 }
 

@@ -68,6 +68,13 @@ inline void ph_multiply_bf16(float* upper, float* lower, const unsigned (&a)[4],
   multiply(upper, lower, a, b, [](unsigned short x) { return __uint_as_float((unsigned)x << 16); });
 }
 """,
+    "ph_copy_async": """\
+template <int N, typename T> void ph_copy_async(T* to, const T* from, bool inside) {
+  current->open.push_back({to, from, N * sizeof(T), inside});
+}
+""",
+    "ph_copies_end": "inline void ph_copies_end() { copies_end(); }\n",
+    "ph_copies_wait": "template <int N> void ph_copies_wait() { copies_wait(N); }\n",
     "ph_now": "inline unsigned long long ph_now() { static unsigned long long t; return t += 1000000; }\n",
     "ph_peek": "inline unsigned ph_peek(const unsigned* p) { yield_(); return *(volatile const unsigned*)p; }\n",
     "ph_set_stop": "inline unsigned ph_set_stop(unsigned* word) { unsigned was = *word; *word |= 1; return was; }\n",

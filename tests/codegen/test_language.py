@@ -390,3 +390,53 @@ def test_attention_on_tensor_cores() -> None:
         tolerance=2e-3,
     )
     assert made.text.count("ph_multiply_f16(") == 3  # its definition and two products
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16"])
+@pytest.mark.parametrize("multiples", [(), ("K", "M", "N")])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_a_pipelined_loop_waits_for_what_it_multiplies(
+    dtype: str, multiples: tuple[str, ...], transposed: bool
+) -> None:
+    """Copies happen only when their group is waited for, so a buffer read too early or reused too early shows."""
+    right = "dot_t(a, B[c :+ 32, k :+ 16])" if transposed else "dot(a, B[k :+ 16, c :+ 32])"
+    rank = "[N, K]" if transposed else "[K, N]"
+    made = agree(
+        f"""
+        {"@tensorcore" if dtype == "f16" else ""}
+        @launch(64)
+        kernel k(A: tensor<{dtype}>[M, K], B: tensor<{dtype}>{rank}, C: tensor<f32>[M, N]) {{
+          let r = ctx.block.x * 32
+          let c = ctx.block.y * 32
+          var acc: tile<f32>[32, 32] = 0.0
+          for k in range(0, K, 16) {{
+            let a = A[r :+ 32, k :+ 16]
+            acc += {right}
+          }}
+          C[r :+ 32, c :+ 32] = acc
+        }}
+        """,
+        {"M": 48, "N": 32, "K": 16 * 7} if multiples else {"M": 40, "N": 50, "K": 101},
+        orders=(0, 1, 3),
+        options=Options(multiples=multiples),
+        tolerance=2e-3,
+    )
+    assert "ph_copies_wait" in made.text
+
+
+def test_a_pipelined_loop_that_never_runs_leaves_its_sum() -> None:
+    agree(
+        """
+        @launch(64)
+        kernel k(A: tensor<f32>[M, K], B: tensor<f32>[K, N], C: tensor<f32>[M, N], from: i64) {
+          var acc: tile<f32>[32, 32] = 2.5
+          for k in range(from, K, 16) {
+            acc += dot(A[0 :+ 32, k :+ 16], B[k :+ 16, 0 :+ 32])
+          }
+          C[0 :+ 32, 0 :+ 32] = acc
+        }
+        """,
+        {"M": 32, "N": 32, "K": 16},
+        {"from": 16},
+        grid=(1, 1, 1),
+    )
