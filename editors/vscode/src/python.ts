@@ -111,7 +111,8 @@ async function chosenInPythonExtension(): Promise<string | undefined> {
 async function ask(python: string): Promise<Probe> {
   const answer = await run(python, ["-I", "-c", PROBE]);
   if (typeof answer !== "string") {
-    return { failure: answer.message.split("\n")[0] ?? "no answer" };
+    const missing = "code" in answer && answer.code === "ENOENT";
+    return { failure: missing ? "there is no such program" : (answer.message.split("\n")[0] ?? "no answer") };
   }
   const [version, executable] = answer.trim().split(/\r?\n/);
   return version && executable ? { version, path: executable } : { failure: "it does not answer like a Python" };

@@ -187,7 +187,7 @@ await tour(page, {
     await page.keyboard.press("Control+Period");
     await page.waitForSelector(".action-widget .monaco-list-row");
     await page.locator(".action-widget .monaco-list-row", { hasText: "Show PH205 happen" }).first().click();
-    const text = await editor.waitForTerminal("phobos run", 90).catch(() => editor.terminal());
+    const text = await editor.waitForTerminal("it happens", 90).catch(() => editor.terminal());
     await editor.shot("happen");
     await page.keyboard.press("Control+KeyJ");
     return text;

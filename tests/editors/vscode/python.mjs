@@ -11,6 +11,7 @@ await tour(page, {
       await page.locator(".codelens-decoration a", { hasText: /run/i }).first().click();
     }
     const toasts = await editor.waitForToast("Python");
+    await page.waitForTimeout(700); // it slides in
     await editor.shot(`python-${process.env.PHOBOS_SCENARIO}`);
     return { toasts, status: await editor.status() };
   },
