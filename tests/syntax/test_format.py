@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from phobos.syntax.format import FormatError, format_range, format_text
+from tests.syntax.trees import nodes_of, problems
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.ph"))
 
@@ -136,3 +138,30 @@ def test_a_range_of_a_file_with_mistakes_is_refused() -> None:
 def test_our_own_kernels_are_laid_out(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert format_text(text) == text
+
+
+def _kernels_of_the_project() -> dict[str, str]:
+    """Every `.ph` text we have: files, and the fenced ones of Markdown suites and rule pages."""
+    root = Path(__file__).resolve().parents[2]
+    found = {}
+    for path in sorted([*root.glob("tests/**/*.ph"), *root.glob("examples/*.ph")]):
+        found[str(path.relative_to(root))] = path.read_text(encoding="utf-8", errors="replace")
+    for path in sorted([*root.glob("tests/**/*.md"), *root.glob("phobos/check/rules/*.py"), *root.glob("docs/**/*.md")]):
+        text = path.read_text(encoding="utf-8")
+        for number, block in enumerate(re.findall(r"^```ph\b[^\n]*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)):
+            found[f"{path.relative_to(root)}#{number}"] = block
+    return found
+
+
+def test_every_kernel_of_the_project_keeps_its_meaning() -> None:
+    formatted = 0
+    for name, text in _kernels_of_the_project().items():
+        if problems(text):
+            with pytest.raises(FormatError):
+                format_text(text)
+            continue
+        result = format_text(text)
+        assert nodes_of(result) == nodes_of(text), name
+        assert format_text(result) == result, name
+        formatted += 1
+    assert formatted >= 300
