@@ -23,6 +23,7 @@ from phobos.runtime.reference.numbers import DTYPES, Array
 from phobos.runtime.reference.races import TooLarge
 from phobos.runtime.reference.schedulers import NAMES
 from phobos.semantics import ir
+from phobos.semantics.obligations import obligations_of
 from phobos.semantics.program import Program
 from phobos.semantics.values import statements_of
 from phobos.value import value
@@ -85,8 +86,10 @@ def prepare(
     constants = dict(options.constants)
     executable(bound)
     checks = aligned(bound)
+    notes: tuple[str, ...] = ()
     if options.schedule not in (None, "flat") or options.l2_group not in (None, 1):
         _schedule(bound, options)
+        notes = ("a schedule says which worker runs a block and when; the reference runtime has no workers",)
 
     def resident(program: Program) -> tuple[int, str]:
         if options.resident is not None:
@@ -129,7 +132,7 @@ def prepare(
         timeout_s=options.timeout or None,
         timeout_source="as asked for" if options.timeout else "",
         checks=tuple(checks),
-        notes=placement.notes,
+        notes=placement.notes + notes,
     )
     return Prepared(kernel, placement, plan, arrays, options.resident if ordinary else None, options.timeout or None)
 
@@ -244,43 +247,23 @@ def barrier_ready(bound: Bound) -> list[Check]:
 def apart(bound: Bound) -> list[Check]:
     """No two arguments may share memory where the kernel is safe only if they do not."""
     checks: list[Check] = []
-    names = list(bound.tensors)
-    stored = set(stored_tensors(bound.program))
-    needed = _needed_apart(bound.program)
-    for at, first in enumerate(names):
-        for second in names[at + 1 :]:
-            if needed is None:
-                matters = first in stored or second in stored
-            else:
-                matters = frozenset((first, second)) in needed
-            if not matters:
-                continue
-            if bound.tensors[first].overlaps(bound.tensors[second]):
-                raise refusal(
-                    bound.module, bound.unit, None,
-                    f"arguments `{first}` and `{second}` share memory, and `{bound.program.name}` "
-                    "is safe only if they do not", bound.program.tensors[second].span, help="pass separate arrays",
-                )  # fmt: skip
-            if needed is not None:
-                checks.append(Check(f"`{first}` and `{second}` do not overlap", "apart in memory", None))
+    for obligation in obligations_of(bound.program):
+        pair = obligation.subject
+        if obligation.kind != "no-overlap" or not isinstance(pair, tuple):
+            continue
+        first, second = (part.name for part in pair)
+        if first not in bound.tensors or second not in bound.tensors:
+            continue
+        one, other = bound.tensors[first], bound.tensors[second]
+        same = one.pointer == other.pointer and one.shape == other.shape and one.strides == other.strides
+        if one.overlaps(other) and not (same and obligation.same_array_ok):
+            raise refusal(
+                bound.module, bound.unit, None, f"arguments `{first}` and `{second}` share memory: {obligation.reason}",
+                obligation.span, help="pass separate arrays",
+            )  # fmt: skip
+        how = "one array, which is fine here" if same and one.overlaps(other) else "apart in memory"
+        checks.append(Check(f"`{first}` and `{second}` do not overlap", how, bound.line(obligation.span)))
     return checks
-
-
-def _needed_apart(program: Program) -> set[frozenset[str]] | None:
-    """The pairs of tensors that must not overlap; None where that is not known, so that any stored one must not."""
-    from phobos.semantics.obligations import obligations_of
-
-    try:
-        obligations = obligations_of(program)
-    except NotImplementedError:
-        return None
-    pairs: set[frozenset[str]] = set()
-    for obligation in obligations:
-        if obligation.kind == "no-overlap" and isinstance(obligation.subject, tuple):
-            named = [part.name for part in obligation.subject if isinstance(part, ir.Tensor)]
-            if len(named) == 2:
-                pairs.add(frozenset(named))
-    return pairs
 
 
 def _detections(detect: str | tuple[str, ...]) -> bool:

@@ -12,7 +12,17 @@ from phobos.runtime.binding import Bound
 from phobos.runtime.faults import refusal
 from phobos.runtime.plan import Check
 from phobos.semantics import ir
-from phobos.semantics.grid import GridDisagrees, GridUnknown, blocks_at, cap_at, evaluate, grid_of, useful_work_at
+from phobos.semantics.grid import (
+    GridDisagrees,
+    GridUnknown,
+    GridUse,
+    blocks_at,
+    cap_at,
+    evaluate,
+    grid_of,
+    useful_work_at,
+)
+from phobos.semantics.obligations import obligations_of
 from phobos.semantics.program import Program
 from phobos.semantics.values import statements_of
 from phobos.value import value
@@ -199,4 +209,24 @@ def _within_cells(bound: Bound, grid: Extents) -> list[Check]:
         checks.append(
             Check(f"a cell of `{cap.tensor.name}` for each block", f"{count} of {extent}", bound.line(cap.span))
         )
-    return checks
+    return checks + _within_masks(bound, grid)
+
+
+def _within_masks(bound: Bound, grid: Extents) -> list[Check]:
+    """Where a mask is proved unnecessary from the number of blocks, there may not be more of them."""
+    program = bound.program
+    axes = grid_of(program).axes
+    for obligation in obligations_of(program):
+        use = obligation.subject
+        if obligation.kind != "grid-at-most" or obligation.bound is None or not isinstance(use, GridUse):
+            continue
+        most = evaluate(obligation.bound, bound.sizes)
+        for number, axis in enumerate(axes):
+            if most is None or use not in axis.uses or grid[number] <= most:
+                continue
+            raise refusal(
+                bound.module, bound.unit, "grid-too-large",
+                f"{grid[number]} blocks on axis {'xyz'[number]}, but {obligation.reason}, which is {most} here",
+                obligation.span, help=f"launch at most {most} blocks on that axis",
+            )  # fmt: skip
+    return []

@@ -155,8 +155,34 @@ def test_read_only_and_shared_arrays_are_refused_where_it_matters() -> None:
     shift = phobos.kernel(
         "kernel s(X: tensor<f32>[N], Y: tensor<f32>[N]) {\n  let i = ctx.block.x * 8\n  Y[i :+ 8] = X[i + 1 :+ 8]\n}\n"
     )
-    with pytest.raises(LaunchError, match="`X` and `Y` share memory"):
+    with pytest.raises(LaunchError, match="`Y` and `X` share memory"):
         shift(x, x)
+
+
+def test_one_array_may_stand_for_two_tensors_where_every_block_keeps_to_its_own_cells() -> None:
+    x = np.arange(100, dtype=np.float32)
+    phobos.kernel(SAXPY)(x, x, 2.0)
+    assert np.array_equal(x, 3 * np.arange(100))
+    with pytest.raises(LaunchError, match="share memory"):
+        phobos.kernel(SAXPY)(x[:50], x[1:51], 2.0)
+
+
+def test_more_blocks_than_the_masks_allow_for() -> None:
+    kernel = phobos.kernel(
+        "@aligned(N = 8)\nkernel k(X: tensor<f32>[N]) {\n  X[ctx.block.x * 8 :+ 8] = X[ctx.block.x * 8 :+ 8] + 1.0\n}\n"
+    )
+    x = np.zeros(16, np.float32)
+    kernel(x, grid=2)
+    with pytest.raises(LaunchError) as caught:
+        kernel(x, grid=3)
+    assert caught.value.kind == "grid-too-large" and (x == 1).all()
+
+
+def test_the_residency_of_a_configured_target(tmp_path: Path) -> None:
+    (tmp_path / "phobos.toml").write_text('target = ["h200"]\n')
+    (tmp_path / "k.ph").write_text(STAGED)
+    plan = phobos.load(tmp_path / "k.ph").staged.plan(ones(100_000))
+    assert plan.resident == 132 * 8 and plan.grid == (132 * 8, 1, 1) and "what h200 holds" in plan.grid_source
 
 
 def test_integers_must_fit_their_parameter() -> None:
