@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from phobos.syntax.advice import nearest
 from phobos.syntax.tokens import Token
 from phobos.syntax.tree import (
     Assign,
@@ -158,7 +159,7 @@ def shaped_type(problems: Problems, word: Token, less: Token, scalar: Token, mor
     if word[2] == "tensor":
         return TensorType(word[0], rest[-1][1], element, dims)
     if word[2] != "tile" and word[2]:
-        near = _near(word[2], ("tensor", "tile"))
+        near = nearest(word[2], ("tensor", "tile"))
         problems.append(
             SyntaxProblem("PH001", f"expected `tensor` or `tile`, found `{word[2]}`", word[0], word[1],
                           help=f"did you mean `{near}`?" if near else None)
@@ -169,7 +170,7 @@ def shaped_type(problems: Problems, word: Token, less: Token, scalar: Token, mor
 
 
 def _unknown_type(word: Token, what: str) -> SyntaxProblem:
-    meant = _FOREIGN_TYPES.get(word[2]) or _near(word[2].lower(), (*SCALARS, "tensor", "tile"))
+    meant = _FOREIGN_TYPES.get(word[2]) or nearest(word[2].lower(), (*SCALARS, "tensor", "tile"))
     return SyntaxProblem(
         "PH001",
         f"{what} `{word[2]}`",
@@ -178,12 +179,6 @@ def _unknown_type(word: Token, what: str) -> SyntaxProblem:
         label="not a type",
         help=f"did you mean `{meant}`?" if meant else f"the element types are {', '.join(SCALARS)}",
     )
-
-
-def _near(word: str, choices: tuple[str, ...]) -> str | None:
-    from difflib import get_close_matches  # only when something is wrong
-
-    return next(iter(get_close_matches(word, choices, 1)), None)
 
 
 _FOREIGN_TYPES = {"float": "f32", "double": "f64", "half": "f16", "int": "i32", "float32": "f32", "float16": "f16",
@@ -364,8 +359,13 @@ def _malformed(word: Token, good: int) -> SyntaxProblem:
         help = "put `_` between two digits only"
         what = "misplaced `_` in a number"
     else:
-        help = f"put a space or an operator before `{stray}`; a name begins with a letter or `_`"
         what = f"`{stray}` is glued to a number"
+        if text[good:] in ("f", "F", "h", "l", "L", "u", "U", "ul", "ll", "i", "d"):
+            help = "a number has no suffix: `1.0` is an f32, and `f16(1.0)` converts"
+        elif text[:2] in ("0b", "0B", "0o", "0O"):
+            help = "a number is decimal or, with `0x`, hexadecimal"
+        else:
+            help = f"put a space or an operator before `{stray}`; a name begins with a letter or `_`"
     return SyntaxProblem("PH005", what, at, at + 1, label="the number ends here", help=help)
 
 

@@ -6,12 +6,11 @@ one text must have been meant.
 
 from __future__ import annotations
 
+from phobos.syntax.advice import Fix, advice, nearest
 from phobos.syntax.build import number_problem
 from phobos.syntax.shapes import Failure
-from phobos.syntax.tokens import BOOL, END, FLOAT, INT, KEYWORDS, NAME, UNKNOWN, Token, Tokens
+from phobos.syntax.tokens import BOOL, END, FLOAT, INT, NAME, UNKNOWN, Token, Tokens
 from phobos.syntax.tree import Assign, Attribute, SyntaxProblem
-
-Fix = tuple[str, tuple[tuple[int, int, str], ...]]
 
 _CLOSER = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _OPERAND_ENDS = frozenset((NAME, INT, FLOAT, BOOL, ")", "]"))
@@ -37,11 +36,14 @@ def not_an_item(tokens: Tokens, index: int) -> SyntaxProblem:
         )  # fmt: skip
     if kind == UNKNOWN:
         return _stray(tokens.list[index], "expected `kernel`, `fn` or an attribute, found")
-    near = _near(text, ("kernel", "fn"))
+    near = nearest(text, ("kernel", "fn"))
     return SyntaxProblem(
         "PH001", f"expected `kernel`, `fn` or an attribute, found {show(text)}", start, end,
-        help=f"did you mean `{near}`?" if near else "statements stand inside the braces of a kernel or a function",
+        help=f"did you mean `{near}`?" if near else _OUTSIDE,
     )  # fmt: skip
+
+
+_OUTSIDE = "an attribute begins with `@`; statements stand inside the braces of a kernel or a function"
 
 
 def attributes_alone(tokens: Tokens) -> SyntaxProblem:
@@ -57,7 +59,7 @@ def expected_kernel(tokens: Tokens, index: int) -> SyntaxProblem:
     token = tokens.list[index]
     if tokens.kinds[index] == UNKNOWN:
         return _stray(token, "expected `kernel` after the attributes, found")
-    near = _near(token[2], ("kernel",))
+    near = nearest(token[2], ("kernel",))
     return SyntaxProblem(
         "PH001", f"expected `kernel` after the attributes, found {show(token[2])}", token[0], token[1],
         help="did you mean `kernel`?" if near else "attributes stand directly above a kernel, or on its line",
@@ -211,7 +213,7 @@ def unexpected(
         return SyntaxProblem("PH001", f"{what} closes nothing", start, end, label=f"no `{opener}` is open here")
     wanted = _wanted(rule, failure, kinds, before)
     behind = f" after {show(piece[at - 1][2])}" if at and "MISSING" in failure.expected else ""
-    help, fix = _advice(rule, failure, piece, kinds, kind)
+    help, fix = advice(rule, failure, piece, kinds, kind)
     return SyntaxProblem("PH001", f"expected {wanted}{behind}, found {what}", start, end, help=help, fix=fix)
 
 
@@ -338,61 +340,6 @@ def _name_wanted(rule: str, before: str, at: int, kinds: str) -> str:
     return "a name"
 
 
-def _advice(rule: str, failure: Failure, piece: list[Token], kinds: str, kind: str) -> tuple[str | None, Fix | None]:
-    at = failure.at
-    before = kinds[at - 1] if at else ""
-    word = piece[at][2] if at < len(piece) else ""
-    if before == "," and kind in ")]":
-        comma = piece[at - 1]
-        return "a list has no comma at its end", ("remove the comma", ((comma[0], comma[1], ""),))
-    if word in _FOREIGN:
-        return _FOREIGN[word], None
-    if kind in KEYWORDS.values() and kind != BOOL and "NAME" in failure.expected and word:
-        if "MISSING" in failure.expected and kind == "I":
-            return "`if` is a statement: choose a value with `where(condition, a, b)`", None
-        return f"`{word}` is a keyword and cannot be a name", None
-    if kind == "@":
-        return "an attribute stands above a kernel, outside its braces", None
-    if kind == "=" and rule in ("if_header", "while_header"):
-        return "`=` assigns; `==` compares", None
-    if kind in "+-" and before == kind:
-        return f"there is no `{word}{word}`: write `x {word}= 1`", None
-    if kind == "(" and before in ")]":
-        return "only a name can be called", None
-    if kind == ":" and rule in _HEADERS:
-        return "a block stands in braces: `{ ... }`", None
-    if rule == "for_header" and before == "N":
-        return "a loop runs over `range(first, end)` or `range(first, end, step)`", None
-    one_bound = "COMMA" in failure.expected and "RPAR" not in failure.expected
-    if rule == "for_header" and kind != "," and at > 2 and one_bound:
-        return "`range` takes a first value and an end: `range(0, n)`", None
-    if rule == "attribute" and kind == "[":
-        return "a list of values is written `NAME in [16, 32]`", None
-    if rule == "attribute" and kind in "-+":
-        return "an attribute takes plain numbers and names, no expressions", None
-    if rule == "simple" and kinds.startswith("L") and "EQUAL" in failure.expected:
-        return "`let` needs a value: `let x = ...`; only a tile declared with `var` may lack one", None
-    if rule == "simple" and at == 1 and kinds[0] == NAME:
-        first = piece[0][2]
-        if first in _FOREIGN:
-            return _FOREIGN[first], None
-        near = _near(first, tuple(KEYWORDS))
-        if near:
-            return f"did you mean `{near}` instead of {show(first)}?", None
-    return None, None
-
-
-_FOREIGN = {
-    "and": "`and` is written `&&`", "or": "`or` is written `||`", "not": "`not` is written `!`",
-    "elif": "`elif` is written `else if`, on the line of the `}`", "def": "a function begins with `fn`",
-    "const": "a constant is a `let`", "auto": "a variable is declared with `let` or `var`",
-    "int": "a variable is declared with `let` or `var`: `var n: i64 = 0`",
-    "float": "a variable is declared with `let` or `var`: `var x: f32 = 0.0`",
-    "mut": "a variable that changes is declared with `var`", "loop": "loop with `while true`",
-    "then": "a block stands in braces: `{ ... }`", "do": "loop with `while`", "pass": "an empty block is `{ }`",
-}  # fmt: skip
-
-
 # --- words ------------------------------------------------------------------------------------------------------
 
 
@@ -423,9 +370,3 @@ def _place(tokens: Tokens, index: int) -> tuple[int, int]:
         index -= 1
     start, end, _ = tokens.list[min(index, len(tokens.list) - 1)]
     return start, end
-
-
-def _near(word: str, choices: tuple[str, ...]) -> str | None:
-    from difflib import get_close_matches  # only when something is wrong
-
-    return next(iter(get_close_matches(word, choices, 1, 0.7)), None)

@@ -159,6 +159,7 @@ FILES = {
     "kernal a() { }": [("PH001", 1, "kernal")],
     "@persistent\nkernl a() {\n  let x = 1\n}": [("PH001", 2, "kernl")],
     "def f(x: f32) { }": [("PH001", 1, "def")],
+    "def f(x):\n  return x": [("PH001", 1, "def")],
     "@persistent": [("PH001", 1, "@persistent")],
     "@launch(256": [("PH002", 1, "(")],
     "@launch(256,)\nkernel a() { }": [("PH001", 1, ")")],
@@ -303,6 +304,18 @@ MESSAGES = {
     "x = 99999999999999999999": ("`99999999999999999999` does not fit in 64 bits", "9223372036854775807"),
     "let t: double = 1.0": ("unknown type `double`", "`f64`"),
     "f(x)(y)": ("expected an operator or the end of the statement, found `(`", "only a name can be called"),
+    "x = y = 3": ("expected the end of the statement, found `=`", "one name at a time"),
+    "x = .5": ("expected an expression after `=`, found `.`", "`0.5`"),
+    "x = [1, 2]": ("expected an expression after `=`, found `[`", "tile<f32>"),
+    "x = a ** b": ("expected an expression after `*`, found `*`", "pow(a, b)"),
+    "x = 1.0f": ("`f` is glued to a number", "no suffix"),
+    "x = 0b11": ("`b` is glued to a number", "`0x`"),
+    "let x == 1": ("expected `:` or `=`, found `==`", "`let x = ...`"),
+    "let x: f32[4] = 1.0": ("expected `=` or `<`, found `[`", "tile<f32>"),
+    "let x: tile<f32> = 1.0": ("expected `[`, found `=`", "dimensions"),
+    "let x: tile<f32>[N + 1] = 1.0": ("expected `]` or `,`, found `+`", "not an expression"),
+    "for (i in range(0, 3)) { }": ("expected a name or `<`, found `(`", "without parentheses"),
+    "for i in range(0, 3, 1, 2) { }": ("expected `)`, found `,`", "at most"),
 }
 
 
