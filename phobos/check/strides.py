@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 
 from phobos.check.walk import accesses, places_of
+from phobos.diagnostic import Span
 from phobos.semantics import ir
 from phobos.semantics.grid_constants import grid_constants_of
 from phobos.semantics.poly import Atom, Poly
@@ -30,10 +31,14 @@ class Stride:
     """A mismatch. `kind`: "grid" (the step holds the grid's extent), "literal" (PH212) or "other".
 
     `first` is F, `step` the step, both as the text has them (constants by name). `flaw` says what goes wrong, for
-    "grid"; `literal` is the number of blocks that is written, for "literal".
+    "grid"; `literal` is the number of blocks that is written, for "literal". `place` is the step, or, in a loop that
+    counts its rounds, the index that is computed from the round; `start` where the block's own start stands.
     """
 
-    loop: ir.For
+    loop: ir.For | ir.While
+    place: Span
+    start: Span | None
+    calls: tuple[Span, ...]
     kind: str
     first: Poly
     step: Poly
@@ -47,7 +52,7 @@ def grid_constants(program: Program) -> frozenset[ir.Constant]:
 
 @fact
 def strides_of(program: Program) -> tuple[Stride, ...]:
-    """Every loop whose step does not fit its start."""
+    """Every loop whose step does not fit its start, however it counts its rounds."""
     if not program.is_persistent:
         return ()
     symbolic, values = symbolic_values_of(program), values_of(program)
@@ -59,6 +64,8 @@ def strides_of(program: Program) -> tuple[Stride, ...]:
     out: list[Stride] = []
     for loop in values.loops.values():
         statement = loop.statement
+        if loop.lo is not None and BLOCK not in loop.lo.atoms:
+            out += _counted(program, values, loop)
         if not isinstance(statement, ir.For) or loop.lo is None or loop.step is None:
             continue
         first = start_factor(loop.lo)
@@ -69,14 +76,38 @@ def strides_of(program: Program) -> tuple[Stride, ...]:
             continue
         shown_first, shown_step = written(text.lo.coefficient(BLOCK)), written(text.step)
         if GRID in loop.step.atoms:
-            flaw = _flaw(program, values, loop)
+            flaw = _flaw(values, loop, list(_spans(program, loop, values)), loop.step)
             if flaw is not None:
-                out.append(Stride(statement, "grid", shown_first, shown_step, flaw, 0))
+                out.append(_at_loop(statement, "grid", shown_first, shown_step, flaw, 0))
         elif loop.step != first and _all_walk_to_one_end(loop) and _starts_stored_span(program, values, loop):
             literal = _multiple(shown_step, shown_first)
             kind = "literal" if literal > 1 else "other"
-            out.append(Stride(statement, kind, shown_first, shown_step, "", literal))
+            out.append(_at_loop(statement, kind, shown_first, shown_step, "", literal))
     return tuple(out)
+
+
+def _at_loop(loop: ir.For, kind: str, first: Poly, step: Poly, flaw: str, literal: int) -> Stride:
+    return Stride(loop, loop.step.span, loop.lo.span, loop.calls, kind, first, step, flaw, literal)
+
+
+def _counted(program: Program, values: Values, loop: LoopFact) -> Iterator[Stride]:
+    """The same mistake in a loop that counts its rounds: `b * F + round * step`, the step holding the grid's extent."""
+    spans = [s for s in _spans(program, loop, values) if s[3] and BLOCK in s[4].atoms]
+    for _, axis, access, _, place, _ in spans:
+        if not place.is_linear_in(BLOCK) or not place.is_linear_in(loop.variable):
+            continue
+        first, step = place.coefficient(BLOCK), place.coefficient(loop.variable)
+        if GRID not in step.atoms or GRID in first.atoms or not _same_for_all(first) or not _same_for_all(step):
+            continue
+        if step == first * Poly({(GRID,): 1}):
+            continue
+        alike = [s for s in spans if s[2].base is access.base and s[4].coefficient(loop.variable) == step]
+        flaw = _flaw(values, loop, alike, step)
+        if flaw is not None:
+            sub = access.subs[axis]
+            span = sub.index.span if isinstance(sub, ir.PointSub) else sub.first.span
+            yield Stride(loop.statement, span, None, access.calls, "grid", first, step, flaw, 0)
+            return
 
 
 def start_factor(lo: Poly) -> Poly | None:
@@ -107,11 +138,12 @@ def _multiple(step: Poly, first: Poly) -> int:
     return ratio if rest == 0 else 0
 
 
-def _spans(program: Program, loop: LoopFact, values: Values) -> Iterator[tuple[str, int, ir.Access, bool, Poly, Poly]]:
-    """Accesses to tensors in a loop's body whose place along one axis moves with its rounds.
+SpanIn = tuple[str, int, ir.Access, bool, Poly, Poly]
+"""(tensor, axis, access, stored, first cell, number of cells)"""
 
-    (tensor, axis, access, stored, first cell, number of cells)
-    """
+
+def _spans(program: Program, loop: LoopFact, values: Values) -> Iterator[SpanIn]:
+    """Accesses to tensors in a loop's body whose place along one axis moves with its rounds."""
     for place in places_of(program):
         if loop.statement not in place.inside:
             continue
@@ -136,9 +168,9 @@ def _starts_stored_span(program: Program, values: Values, loop: LoopFact) -> boo
     )
 
 
-def _flaw(program: Program, values: Values, loop: LoopFact) -> str | None:
+def _flaw(values: Values, loop: LoopFact, spans: list[SpanIn], step: Poly) -> str | None:
     """What the step does wrong at some small grid, or None where nothing is found or the cells cannot be counted."""
-    spans = list(_spans(program, loop, values))[:MOST]
+    spans = spans[:MOST]
     if any(stored for _, _, _, stored, _, _ in spans):
         spans = [span for span in spans if span[3]]
     by_axis: dict[tuple[str, int], list[tuple[Poly, Poly]]] = {}
@@ -146,7 +178,7 @@ def _flaw(program: Program, values: Values, loop: LoopFact) -> str | None:
         by_axis.setdefault((tensor, axis), []).append((first, length))
     for (tensor, _), found in by_axis.items():
         for grid in GRIDS:
-            flaw = _flaw_at(values, loop, found, grid)
+            flaw = _flaw_at(values, loop, found, step, grid)
             if flaw is not None:
                 left_out, shown_grid = flaw == "gap", f"{grid} block{'s' * (grid != 1)}"
                 return (
@@ -157,11 +189,10 @@ def _flaw(program: Program, values: Values, loop: LoopFact) -> str | None:
     return None
 
 
-def _flaw_at(values: Values, loop: LoopFact, spans: list[tuple[Poly, Poly]], grid: int) -> str | None:
+def _flaw_at(values: Values, loop: LoopFact, spans: list[tuple[Poly, Poly]], stride: Poly, grid: int) -> str | None:
     owners: dict[int, set[int]] = {}
     lows: list[int] = []
-    assert loop.step is not None
-    step = _number(loop.step, {GRID: grid})
+    step = _number(stride, {GRID: grid})
     if step is None or step <= 0:
         return None
     for block, round_ in product(range(grid), range(ROUNDS)):

@@ -43,8 +43,8 @@ from collections.abc import Iterator
 
 from phobos.check.rule import Context, Rule
 from phobos.check.strides import strides_of
-from phobos.check.walk import called_from
-from phobos.diagnostic import Diagnostic, Related
+from phobos.check.walk import called_from, unique
+from phobos.diagnostic import Diagnostic
 from phobos.semantics.grid import show
 
 RULE = Rule.of(__name__, "error")
@@ -54,20 +54,18 @@ def check(context: Context) -> Iterator[Diagnostic]:
     for stride in strides_of(context.program):
         if stride.kind == "literal":
             continue
-        loop, first, step = stride.loop, show(stride.first), show(stride.step)
+        first, step = show(stride.first), show(stride.step)
         wanted = f"{first} * ctx.blocks.x" if first != "1" else "ctx.blocks.x"
         certain = stride.kind == "grid"
         yield RULE.at(
-            loop.step.span,
+            stride.place,
             f"blocks start {first} cells apart, but step by {step}"
             if first != "1"
             else f"blocks start one cell apart, but step by {step}",
             severity="error" if certain else "warning",
             label=stride.flaw or "does not grow with the number of blocks",
-            related=(
-                Related(loop.lo.span, f"each block starts {first} after the one before"),
-                *called_from(loop.calls),
-            ),
+            related=unique([(stride.start, f"each block starts {first} after the one before")] if stride.start else [])
+            + called_from(stride.calls),
             notes=() if certain else ("with another number of blocks cells are left out or done twice",),
             help=f"step by `{wanted}`",
         )

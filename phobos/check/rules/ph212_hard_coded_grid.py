@@ -50,9 +50,10 @@ RULE = Rule.of(__name__, "warning")
 
 def check(context: Context) -> Iterator[Diagnostic]:
     for stride in strides_of(context.program):
-        if stride.kind != "literal":
+        loop = stride.loop
+        if stride.kind != "literal" or not isinstance(loop, ir.For):
             continue
-        loop, first = stride.loop, show(stride.first)
+        first = show(stride.first)
         literals = [one for one in inside(loop.step) if isinstance(one, ir.IntLiteral) and one.value == stride.literal]
         fix = None
         if len(literals) == 1:
