@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from phobos.diagnostic import Related
-from phobos.language.builtins import Builtin
+from phobos.language.builtins import Builtin, DtypeRule, ShapeRule
 from phobos.language.scalars import FLOATS, INTEGERS, REAL_INTEGERS, join
 from phobos.semantics import ir, shapes
 from phobos.semantics.build_context import Build
@@ -36,6 +36,8 @@ def call(b: Build, node: tree.Call, entry: Builtin) -> ir.Expression:
     if not _arity(b, node, entry):
         for argument in node.arguments:
             loosely(b, argument)
+        if entry.effect == "barrier":
+            barrier(b, node)  # so that it is not thought missing
         return b.error(node)
     match entry.name:
         case "program_id":
@@ -64,7 +66,7 @@ def call(b: Build, node: tree.Call, entry: Builtin) -> ir.Expression:
     values = b.in_order(node.arguments)
     if any(isinstance(value.type, ir.ErrorT) for value in values):
         return b.error(node)
-    made = _RULES[entry.name](b, node, entry, values)
+    made = _RULES[entry.shape, entry.dtype](b, node, entry, values)
     return b.error(node) if made is None else made
 
 
@@ -446,14 +448,23 @@ def _convert(b: Build, node: tree.Call, entry: Builtin, values: list[ir.Expressi
     return ir.Convert(b.span(node), b.calls, with_dtype(value.type, dtype), value, True)
 
 
-_RULES: dict[str, Rule] = {
-    **dict.fromkeys(("exp", "log", "sqrt", "tanh", "round"), _map),
-    **dict.fromkeys(("rowmax", "rowsum", "rowargmax", "cumsum", "tril"), _rows),
-    **dict.fromkeys(("tmax", "tmin"), _extreme),
-    **dict.fromkeys(("dot", "dot_t"), _dot),
-    **dict.fromkeys(("f16", "bf16", "f32", "f64", "i8", "u8", "i32", "i64"), _convert),
-    "pow": _pow,
-    "where": _where,
-    "argsel": _argsel,
-    "transpose": _transpose,
+def _same(b: Build, node: tree.Call, entry: Builtin, values: list[ir.Expression]) -> ir.Expression | None:
+    """Floats of the same shape: any, or tiles of rank 2 where the operand must be a tile."""
+    rule = _rows if entry.parameters[0].kind == "tile" else _map
+    return rule(b, node, entry, values)
+
+
+_RULES: dict[tuple[ShapeRule, DtypeRule], Rule] = {
+    ("same", "float"): _same,
+    ("same", "convert"): _convert,
+    ("rows", "float"): _rows,
+    ("rows", "index"): _rows,
+    ("transposed", "same"): _transpose,
+    ("broadcast", "float"): _pow,
+    ("broadcast", "shared"): _extreme,
+    ("broadcast", "join"): _where,
+    ("broadcast", "second-pair"): _argsel,
+    ("dot", "accumulate"): _dot,
+    ("dot_t", "accumulate"): _dot,
 }
+"""By the rules that `language.builtins` names, so that a built-in that follows one of them is an entry there."""

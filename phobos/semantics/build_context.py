@@ -99,7 +99,6 @@ class Build:
         self.call_count = 0
         self.serial = 0
         self.told: set[object] = set()
-        self.barrier_tensors: dict[ir.Tensor, ir.Barrier] = {}
         self.assumes: dict[tree.Stmt, list[tree.Name]] = {}
         self.assumes_of: set[str | None] = set()
         self.lost: frozenset[str] | None = frozenset()  # names to say nothing of (None: any)

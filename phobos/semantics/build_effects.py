@@ -64,8 +64,11 @@ def named_tensor(b: Build, argument: tree.Expr, callee: str, code: str) -> ir.Te
 
 def barrier(b: Build, node: tree.Call) -> None:
     """`grid_barrier(bar)` as a statement. A wrong tensor is PH206, and the barrier stands all the same."""
-    argument = node.arguments[0]
-    tensor = named_tensor(b, argument, "grid_barrier", "PH206")
+    argument: tree.Node = node
+    tensor: ir.Tensor | None = None
+    if len(node.arguments) == 1:
+        argument = node.arguments[0]
+        tensor = named_tensor(b, node.arguments[0], "grid_barrier", "PH206")
     if tensor is None:
         name = tree.Name(argument.start, argument.end, "")
         unnamed = tree.Param(argument.start, argument.end, name, tree.ScalarType(argument.start, argument.end, "i32"))
@@ -73,13 +76,11 @@ def barrier(b: Build, node: tree.Call) -> None:
     else:
         _barrier_tensor(b, argument, tensor)
     made = ir.Barrier(b.span(node), b.calls, tensor, b.span(argument))
-    if tensor.name:
-        b.barrier_tensors.setdefault(tensor, made)
     b.nodes.setdefault(node, made)
     b.out.append(made)
 
 
-def _barrier_tensor(b: Build, argument: tree.Expr, tensor: ir.Tensor) -> None:
+def _barrier_tensor(b: Build, argument: tree.Node, tensor: ir.Tensor) -> None:
     what = tensor_text(tensor)
     related = (Related(tensor.span, f"`{tensor.name}` is {what}"),)
     help_ = f"declare it as `{tensor.name}: tensor<i32>[2]`"

@@ -11,12 +11,17 @@ from phobos.semantics.build_views import stores_under_views
 from phobos.syntax import tree
 
 
+_MISNAMED = frozenset(("PH101", "PH107", "PH206"))
+
+
 def after_building(b: Build, node: tree.Kernel | tree.Function, body: ir.Block) -> None:
     """Report what the whole body shows. Mistakes of a function's text are told where the function is by itself."""
     uninitialised_reads(b, body)
     stores_under_views(b, body)
     overlapping_assignments(b, body)
-    if not b.broken:
+    # A name written for another, or an argument left out, leaves something unused that was meant to be used.
+    misnamed = any(problem.code in _MISNAMED and problem.severity == "error" for problem in b.problems)
+    if not b.broken and not misnamed:
         _unused(b, node)
 
 

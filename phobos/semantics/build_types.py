@@ -120,8 +120,6 @@ def undefined(b: Build, name: tree.Name, wanted: str = "") -> None:
         return
     known = {*b.scope.all(), "ctx"} if wanted == "a member" else set(b.scope.all())
     near = nearest(name.text, known)
-    if near is not None:
-        b.used.add(b.scope.find(near)[1])  # it was meant: not to be called unused as well
     b.report(
         "PH101",
         f"`{name.text}` is not defined",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from phobos.semantics import ir
 from phobos.semantics.module import Module, analyse
 from phobos.semantics.types import type_text
+from phobos.semantics.values import statements_of
 
 HEAD = "kernel k(X: tensor<f32>[N], n: i32) {\n  let p = ctx.block.x\n  var t: tile<f32>[64] = 0.0\n"
 
@@ -61,3 +63,16 @@ def test_unfinished_code_keeps_what_stands_before(tail: str) -> None:
     assert types["p"] == "index"
     assert types["t"] == "tile<f32>[64]"
     assert unit.problems == ()
+
+
+@pytest.mark.parametrize(
+    "call", ["grid_barrier()", "grid_barrier(B, B)", "grid_barrier(X)", "grid_barrier(Q)", "sync(B, B)"]
+)
+def test_a_barrier_that_is_written_wrongly_still_stands(call: str) -> None:
+    text = (
+        "fn sync(B: tensor<i32>[n]) {\n  grid_barrier(B)\n}\n"
+        f"@persistent\nkernel k(X: tensor<f32>[N], B: tensor<i32>[2]) {{\n  X[0] = 1.0\n  {call}\n  X[1] = 1.0\n}}\n"
+    )
+    unit = analyse("f.ph", text).kernels["k"]
+    assert sum(isinstance(statement, ir.Barrier) for statement in statements_of(unit.program.body)) == 1
+    assert len(unit.problems) == 1
