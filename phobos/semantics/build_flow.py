@@ -10,7 +10,6 @@ from phobos.semantics.build_overlap import overlapping_assignments
 from phobos.semantics.build_views import stores_under_views
 from phobos.syntax import tree
 
-
 _MISNAMED = frozenset(("PH101", "PH107", "PH206"))
 
 
