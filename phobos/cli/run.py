@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
     kernels = Kernels(arguments.file, source.text)
     wanted = arguments.kernel
     if wanted is not None and "+" in wanted:
-        raise InputError("fusions are run from Python for now: phobos.fuse(k1, k2)(...)")
+        raise InputError(f"`{wanted}` is a fusion, and kernels cannot be fused yet: run them one after another")
     chosen: list[Run] = [h for h in headers if wanted is None or h.kernel in (None, wanted)]
     if not chosen:
         chosen = [Run(0, wanted, {}, {}, ())]

@@ -16,7 +16,7 @@ from phobos.runtime.faults import confirmed, raised, refusal
 from phobos.runtime.placing import Placement, place
 from phobos.runtime.plan import Check, Plan
 from phobos.runtime.reference.code import code_of
-from phobos.runtime.reference.execute import STEP_LIMIT, Options, Outcome, execute
+from phobos.runtime.reference.execute import Options, Outcome, execute
 from phobos.runtime.reference.expressions import NotExecutable
 from phobos.runtime.reference.faults import Fault
 from phobos.runtime.reference.numbers import DTYPES, Array
@@ -150,7 +150,7 @@ def judge(prepared: Prepared, judging: Judging) -> Verdict:
         seed=judging.seed,
         resident=prepared.resident,
         timeout_s=prepared.timeout_s,
-        step_limit=judging.step_limit or STEP_LIMIT,
+        step_limit=judging.step_limit,
         progress=judging.progress,
     )
     params = {}

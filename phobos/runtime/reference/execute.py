@@ -29,7 +29,8 @@ from phobos.semantics import ir
 from phobos.semantics.program import Program
 from phobos.value import value
 
-STEP_LIMIT = 20_000_000
+STEP_LIMIT = 5_000_000  # and never fewer than `STEPS_A_BLOCK` for each block
+STEPS_A_BLOCK = 20_000
 _NEVER = 1 << 62
 
 
@@ -38,7 +39,8 @@ class Options:
     """How to run.
 
     `scheduler` None: in batches where blocks agree. `resident`: how many blocks of an ordinary grid run at
-    once (None: all). `batch` is the most blocks a batch may have (None: by their size in memory).
+    once (None: all). `step_limit` counts instructions, those of a batch once. `batch` is the most blocks a batch may
+    have (None: by their size in memory).
     `progress` is called with (blocks that have ended, blocks in all).
     """
 
@@ -47,7 +49,7 @@ class Options:
     seed: int = 0
     resident: int | None = None
     timeout_s: float | None = None
-    step_limit: int = STEP_LIMIT
+    step_limit: int | None = None
     batch: int | None = None
     progress: Callable[[int, int], None] | None = None
 
@@ -104,6 +106,7 @@ class _Run:
         self.options = options
         self.steps = 0
         self.started_at = perf_counter()
+        self.step_limit = options.step_limit or max(STEP_LIMIT, STEPS_A_BLOCK * machine.blocks)
         self.deadline = None if not options.timeout_s else self.started_at + options.timeout_s
         self.left: list[tuple[Array, ir.Statement | None]] = []
         self.ended = 0
@@ -391,8 +394,8 @@ class _Run:
         what = None
         if self.deadline is not None and perf_counter() > self.deadline:
             what = f"the run did not end within {self.options.timeout_s:g} s"
-        elif self.steps > self.options.step_limit:
-            what = f"the run did not end within {self.options.step_limit:,} steps, the limit of the reference runtime"
+        elif self.steps > self.step_limit:
+            what = f"the run did not end within {self.step_limit:,} steps, the limit of the reference runtime"
         if what is None:
             return
         statement = self.code.instructions[group.pc].statement
