@@ -122,6 +122,20 @@ export class Editor {
     });
   }
 
+  /** What the lamp at the cursor offers; then the one that has `wanted` in its title is taken. */
+  async quickFix(wanted, picture) {
+    const rows = this.page.locator(".action-widget .monaco-list-row");
+    await this.patiently(async () => {
+      await this.page.keyboard.press("Control+Period");
+      await rows.filter({ hasText: wanted }).first().waitFor({ timeout: 10_000 });
+    });
+    await this.page.waitForTimeout(300);
+    const titles = await rows.allInnerTexts();
+    if (picture) await this.shot(picture);
+    await rows.filter({ hasText: wanted }).first().click();
+    return titles;
+  }
+
   async errors() {
     return this.page.locator(".monaco-editor .squiggly-error").count();
   }

@@ -124,12 +124,7 @@ await tour(page, {
   "fix": async () => {
     await editor.waitForErrors(true);
     await editor.goto(5, 4);
-    await page.keyboard.press("Control+Period");
-    await page.waitForSelector(".action-widget .monaco-list-row");
-    await page.waitForTimeout(300);
-    const titles = await page.locator(".action-widget .monaco-list-row").allInnerTexts();
-    await editor.shot("fix");
-    await page.locator(".action-widget .monaco-list-row", { hasText: "@persistent" }).first().click();
+    const titles = await editor.quickFix("@persistent", "fix");
     await editor.waitForText("@persistent");
     await editor.waitForErrors(false);
     return { titles, text: await editor.text() };
@@ -184,9 +179,7 @@ await tour(page, {
   "show it happen": async () => {
     await editor.openFile("sweep.ph");
     await editor.goto(6, 6);
-    await page.keyboard.press("Control+Period");
-    await page.waitForSelector(".action-widget .monaco-list-row");
-    await page.locator(".action-widget .monaco-list-row", { hasText: "Show PH205 happen" }).first().click();
+    await editor.quickFix("Show PH205 happen");
     const text = await editor.waitForTerminal("it happens", 90).catch(() => editor.terminal());
     await editor.shot("happen");
     await page.keyboard.press("Control+KeyJ");
