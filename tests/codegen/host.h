@@ -161,11 +161,15 @@ static long long run_grid(unsigned gx, unsigned gy, unsigned gz, unsigned thread
   std::mt19937 random(order);
   if (order > 1) std::shuffle(turn.begin(), turn.end(), random);
   size_t alive = fibers.size();
+  std::vector<bool> resting(fibers.size() / 32 + 1);
   for (long long round = 0; round < limit; ++round) {
     if (!alive) return round;
+    // Order 2 and above: warps run unevenly, some stand still for a while as others run ahead.
+    if (order > 1 && round % 6 == 0)
+      for (size_t w = 0; w < resting.size(); ++w) resting[w] = random() % 2 != 0;
     for (size_t i : turn) {
       Fiber& f = fibers[i];
-      if (f.done) continue;
+      if (f.done || (order > 1 && resting[i / 32])) continue;
       current = &f; threadIdx.x = f.thread; blockIdx = f.cta->block;
       swapcontext(&scheduler, &f.at);
       if (f.done) --alive;

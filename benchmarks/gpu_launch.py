@@ -1,0 +1,77 @@
+"""What a launch costs the host, and what the first one costs: ours, CuPy's, Triton's. Usage: python benchmarks/gpu_launch.py"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+SAXPY = """
+@autotune(BLOCK in [1024])
+kernel saxpy(X: tensor<f32>[N], Y: tensor<f32>[N], alpha: f32) {
+  let start = ctx.block.x * BLOCK
+  Y[start :+ BLOCK] = X[start :+ BLOCK] * alpha + Y[start :+ BLOCK]
+}
+"""
+
+FIRST = """
+import time, numpy, cupy
+x = cupy.zeros(1 << 20, numpy.float32); y = cupy.zeros_like(x); cupy.cuda.Device().synchronize()
+start = time.perf_counter()
+from phobos.runtime.kernel import kernel
+made = kernel(TEXT)
+made(x, y, 2.0)
+cupy.cuda.Device().synchronize()
+print(1e3 * (time.perf_counter() - start))
+"""
+
+
+def first_ms(cache: str) -> float:
+    """Milliseconds from importing Phobos to the end of the first launch, in a new process that has CuPy and a context."""
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST.replace("TEXT", repr(SAXPY))],
+        env={**os.environ, "PHOBOS_CACHE": cache}, capture_output=True, text=True, check=True, timeout=120,
+    )  # fmt: skip
+    return float(done.stdout)
+
+
+def again_us(work: object, count: int = 2000) -> float:
+    import cupy
+
+    for _ in range(20):
+        work()  # type: ignore[operator]
+    cupy.cuda.Device().synchronize()
+    start = time.perf_counter()
+    for _ in range(count):
+        work()  # type: ignore[operator]
+    elapsed = time.perf_counter() - start
+    cupy.cuda.Device().synchronize()
+    return 1e6 * elapsed / count
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as cache:
+        cold, warm = first_ms(cache), min(first_ms(cache) for _ in range(3))
+        cubins = len(list(Path(cache).rglob("*")))
+    print(f"first launch in a new process, beyond CuPy and its context: {cold:.0f} ms, {warm:.0f} ms with a warm cache")
+    assert cubins > 0
+    import cupy
+    import numpy
+
+    from phobos.runtime.kernel import kernel
+
+    x, y = cupy.zeros(1024, numpy.float32), cupy.zeros(1024, numpy.float32)
+    made = kernel(SAXPY)
+    raw = cupy.RawKernel(
+        'extern "C" __global__ void saxpy(float* x, float* y, float a) { y[threadIdx.x] += x[threadIdx.x] * a; }', "saxpy"
+    )
+    print(f"host time of a launch known from before: {again_us(lambda: made(x, y, 2.0)):.1f} us")
+    number = numpy.float32(2.0)
+    print(f"CuPy RawKernel: {again_us(lambda: raw((1,), (256,), (x, y, number))):.1f} us")
+
+
+if __name__ == "__main__":
+    main()
