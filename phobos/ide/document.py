@@ -42,7 +42,7 @@ class Place:
 class Document:
     """Immutable. `findings` have absolute spans, as `check.findings` gives them."""
 
-    __slots__ = ("_programs", "_starts", "findings", "items", "lines", "module", "path", "text")
+    __slots__ = ("_functions", "_programs", "_starts", "findings", "items", "lines", "module", "path", "text")
 
     def __init__(
         self, path: str, text: str, module: Module, lines: LineIndex, findings: tuple[Diagnostic, ...] = ()
@@ -55,6 +55,10 @@ class Document:
         self._programs = {unit.offset: unit.program for unit in module.units}
         self.items = tuple((start, self._item(start, item)) for start, item in module.file.items)
         self._starts = [start for start, _ in self.items]
+        self._functions: dict[str, Place] = {}
+        for place in self.places():
+            if isinstance(place.item.node, tree.Function):
+                self._functions.setdefault(place.item.node.name.text, place)
         make_room(len(self.items))
 
     def _item(self, start: int, item: tree.Item) -> tree.Item:
@@ -97,7 +101,4 @@ class Document:
 
     def function(self, name: str) -> Place | None:
         """The function of that name: the first, as calls take it."""
-        for place in self.places():
-            if isinstance(place.item.node, tree.Function) and place.item.node.name.text == name:
-                return place
-        return None
+        return self._functions.get(name)

@@ -214,13 +214,15 @@ class _Reader:
                 role: Role = "write" if op == "=" else "update"
                 if isinstance(target, tree.Name):
                     self.mention(target, role, scope.find(target.text))
-                else:
+                elif isinstance(target, tree.Subscript):
                     base = target.base
                     if isinstance(base, tree.Name):
                         self.mention(base, role, scope.find(base.text))
                     else:
                         self.expression(base, scope)
                     self.subscripts(target.subscripts, scope)
+                else:
+                    self.expression(target, scope)
                 self.expression(value, scope)
             case tree.For(variable=variable, lo=lo, hi=hi, step=step, body=body):
                 for bound in (lo, hi, step):

@@ -291,3 +291,22 @@ def test_a_lens_tells_an_estimate_and_then_what_the_compiler_says(start: Start) 
     assert "registers" in second and "estimate" not in second
     wire.change(URI, 2, {"text": STAGED + "\n"})
     assert "estimate" in wire.about("codeLens", URI)[0]["command"]["title"]  # of another text nothing is known yet
+
+
+# --- proofs -----------------------------------------------------------------------------------------------
+
+
+def test_proofs_come_after_saving_and_go_with_the_next_edit(start: Start) -> None:
+    hang = (Path(__file__).parents[2] / "examples" / "hang.ph").read_text(encoding="utf-8")
+    wire = start()
+    wire.start(options={"proveOnSave": True})
+    wire.open(URI, hang)
+    plainly = wire.wait_for(PUBLISH)["diagnostics"]
+    wire.notify("textDocument/didSave", {"textDocument": {"uri": URI}})
+    proved = wire.wait_for(PUBLISH)["diagnostics"]
+    assert codes(proved) == codes(plainly)
+    assert [d["range"] for d in proved] == [d["range"] for d in plainly]
+    longer = next(d["message"] for d in proved if d["code"] == "PH205")
+    assert len(longer) > len(next(d["message"] for d in plainly if d["code"] == "PH205"))
+    wire.change(URI, 2, {"text": hang + "\n"})
+    assert [d["message"] for d in wire.wait_for(PUBLISH)["diagnostics"]] == [d["message"] for d in plainly]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 
 from lsprotocol import types
 
@@ -60,20 +61,27 @@ def register(server: Server) -> None:
 def encode(to: Converter, found: Iterable[Token]) -> list[int]:
     """Five numbers a token: lines and columns are differences from the token before."""
     data: list[int] = []
-    line = column = 0
-    position = to.lines.position
-    for token in found:
-        row, start = position(token.start, to.encoding)
-        end = position(token.start + token.length, to.encoding)[1]
-        data += (
-            row - line,
-            start - column if row == line else start,
-            end - start,
-            _TYPE[token.type],
-            sum(_MODIFIER[modifier] for modifier in token.modifiers),
-        )
+    line = column = row = 0
+    lines, encoding = to.lines, to.encoding
+    starts = lines.starts
+    code_points = encoding == "utf-32" or lines.text.isascii()
+    for token in found:  # in order, each within a line: one walk over the lines serves all
+        while row + 1 < len(starts) and starts[row + 1] <= token.start:
+            row += 1
+        if code_points:
+            start, length = token.start - starts[row], token.length
+        else:
+            start = lines.position(token.start, encoding)[1]
+            length = lines.position(token.start + token.length, encoding)[1] - start
+        since = start - column if row == line else start
+        data += (row - line, since, length, _TYPE[token.type], _bits(token.modifiers))
         line, column = row, start
     return data
+
+
+@cache
+def _bits(modifiers: tuple[str, ...]) -> int:
+    return sum(_MODIFIER[modifier] for modifier in modifiers)
 
 
 def difference(before: list[int], after: list[int]) -> list[types.SemanticTokensEdit]:
