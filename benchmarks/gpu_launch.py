@@ -1,4 +1,4 @@
-"""What a launch costs the host, and what the first one costs: ours, CuPy's, Triton's. Usage: python benchmarks/gpu_launch.py"""
+"""What a launch costs the host, and what the first one costs. Usage: python benchmarks/gpu_launch.py"""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ print(1e3 * (time.perf_counter() - start))
 
 
 def first_ms(cache: str) -> float:
-    """Milliseconds from importing Phobos to the end of the first launch, in a new process that has CuPy and a context."""
+    """Milliseconds from importing Phobos to the end of the first launch, in a new process with CuPy and a context."""
     done = subprocess.run(
         [sys.executable, "-c", FIRST.replace("TEXT", repr(SAXPY))],
         env={**os.environ, "PHOBOS_CACHE": cache}, capture_output=True, text=True, check=True, timeout=120,
@@ -65,9 +65,8 @@ def main() -> None:
 
     x, y = cupy.zeros(1024, numpy.float32), cupy.zeros(1024, numpy.float32)
     made = kernel(SAXPY)
-    raw = cupy.RawKernel(
-        'extern "C" __global__ void saxpy(float* x, float* y, float a) { y[threadIdx.x] += x[threadIdx.x] * a; }', "saxpy"
-    )
+    text = 'extern "C" __global__ void saxpy(float* x, float* y, float a) { y[threadIdx.x] += x[threadIdx.x] * a; }'
+    raw = cupy.RawKernel(text, "saxpy")
     print(f"host time of a launch known from before: {again_us(lambda: made(x, y, 2.0)):.1f} us")
     number = numpy.float32(2.0)
     print(f"CuPy RawKernel: {again_us(lambda: raw((1,), (256,), (x, y, number))):.1f} us")
