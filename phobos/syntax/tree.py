@@ -2,7 +2,8 @@
 
 Every node carries `start` and `end`, code-point offsets from the first character of its *item* (a kernel
 with its attributes, or a function). Nodes hash by identity. A place that could not be parsed is a `Missing`
-expression or a `Broken` statement, so that a tree exists for any text.
+expression or a `Broken` statement, so that a tree exists for any text. No tree is nested deeper than
+`shapes.DEPTH` expressions and blocks, so a walk may recurse.
 """
 
 from __future__ import annotations
@@ -123,6 +124,8 @@ Index = Union[Point, SpanOf, Range]
 
 @value
 class ScalarType(Node):
+    """`name` is a scalar type; where it is not, or is empty, the parser has already said so."""
+
     name: str
 
 
@@ -221,7 +224,7 @@ class ExprStmt(Node):
 
 @value
 class Broken(Node):
-    """A statement that did not parse; `parts` are the expressions that could still be read in it."""
+    """What no statement could take; `parts` are the expressions that could still be read in it."""
 
     parts: tuple[Expr, ...]
 
