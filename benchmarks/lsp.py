@@ -33,7 +33,8 @@ KERNEL = """\
 @persistent
 @autotune(TILE in [256, 1024], SLOTS in [2048])
 @aligned(N = 64)
-kernel stage_{n}(X: tensor<f32>[M, N], Y: tensor<f32>[M, N], PART: tensor<f32>[1, SLOTS], BAR: tensor<i32>[2], s: f32) {{
+kernel stage_{n}(X: tensor<f32>[M, N], Y: tensor<f32>[M, N], PART: tensor<f32>[1, SLOTS], BAR: tensor<i32>[2],
+    s: f32) {{
   let p = ctx.block.x
   let row = {n} % 2
   var sum: tile<f32>[1, 1] = 0.0
@@ -208,7 +209,8 @@ def main() -> None:
         for factor in (1, 2, 4):
             grown = record(25 * factor, 60, 60)
             keys, hovers = grown.times["keystroke to diagnostics"], grown.times["hover"]
-            row = (factor, 1000 * factor, grown.open_ms, quantile(keys, 0.5), quantile(keys, 0.95), quantile(hovers, 0.95))
+            shares = (quantile(keys, 0.5), quantile(keys, 0.95), quantile(hovers, 0.95))
+            row = (factor, 1000 * factor, grown.open_ms, *shares)
             figures["growth"].append(row)
             print(f"{factor}x{'':<6}{row[1]:>8}{row[2]:>10.0f}{row[3]:>10.1f}{row[4]:>10.1f}{row[5]:>11.1f}")
             grown.close()
