@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from math import gcd
 
-from phobos.semantics.poly import Atom, Monomial, Poly, product_of
+from phobos.semantics.poly import Atom, Poly
 
-Terms = dict[Monomial, int]
+Term = tuple[int, ...]  # a monomial over numbered atoms
+Terms = dict[Term, int]
 Sign = Callable[[Atom], bool]
 
 DEPTHS = (1, 2, 4, 6)
@@ -22,20 +23,57 @@ BUDGET = 96
 
 def never_negative(goal: Poly, given: Iterable[Poly], nonneg: Sign, budget: int = BUDGET) -> bool:
     """Whether `goal >= 0` follows. `nonneg(atom)` says that an atom is never negative."""
-    signs: dict[Monomial, bool] = {}
-    if _is_sum_of_nonnegatives(goal.terms, signs, nonneg):
+    if all(c > 0 and all(nonneg(a) or m.count(a) % 2 == 0 for a in m) for m, c in goal.terms.items()):
         return True
     usable = relevant(goal, given)
     if not usable:
         return False
-    terms, constraints = _primitive(goal.terms), [g.terms for g in usable]
+    numbered = _Numbered(nonneg)
+    terms = _primitive(numbered.terms(goal))
+    constraints = [numbered.terms(g) for g in usable]
     left = [budget]
     for depth in DEPTHS:  # short proofs first: a wrong turn near the top must not eat the whole budget
-        if _search(terms, constraints, signs, nonneg, depth, left, set()):
+        if _search(terms, constraints, numbered.signs, depth, left, set()):
             return True
         if left[0] <= 0:
             break
     return False
+
+
+class _Numbered:
+    """Atoms as small numbers for the length of one search: an opaque atom holds whole polynomials, and hashing one
+    in every step of a proof costs more than the proof. A monomial is a sorted tuple of numbers."""
+
+    def __init__(self, nonneg: Sign) -> None:
+        self.nonneg = nonneg
+        self.numbers: dict[Atom, int] = {}
+        self.signs = _Signs()
+
+    def terms(self, poly: Poly) -> Terms:
+        numbers, out = self.numbers, {}
+        for monomial, coefficient in poly.terms.items():
+            row = []
+            for atom in monomial:
+                number = numbers.get(atom)
+                if number is None:
+                    number = numbers[atom] = len(numbers)
+                    self.signs.nonneg.append(self.nonneg(atom))
+                row.append(number)
+            row.sort()
+            out[tuple(row)] = coefficient
+        return out
+
+
+class _Signs(dict[Term, bool]):
+    """Whether a monomial is never negative, found out when first asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.nonneg: list[bool] = []
+
+    def __missing__(self, monomial: Term) -> bool:
+        known = self[monomial] = all(self.nonneg[n] or monomial.count(n) % 2 == 0 for n in monomial)
+        return known
 
 
 def contradictory(given: Sequence[Poly], nonneg: Sign, budget: int = BUDGET) -> bool:
@@ -73,18 +111,6 @@ def tightened(constraint: Poly, divisor: Callable[[Atom], int]) -> Poly:
     return constraint
 
 
-def _is_nonneg(monomial: Monomial, signs: dict[Monomial, bool], nonneg: Sign) -> bool:
-    known = signs.get(monomial)
-    if known is None:
-        known = all(nonneg(atom) or monomial.count(atom) % 2 == 0 for atom in monomial)
-        signs[monomial] = known
-    return known
-
-
-def _is_sum_of_nonnegatives(terms: Terms, signs: dict[Monomial, bool], nonneg: Sign) -> bool:
-    return all(c > 0 and _is_nonneg(m, signs, nonneg) for m, c in terms.items())
-
-
 def _primitive(terms: Terms) -> Terms:
     content = 0
     for c in terms.values():
@@ -97,13 +123,12 @@ def _primitive(terms: Terms) -> Terms:
 def _search(
     goal: Terms,
     given: list[Terms],
-    signs: dict[Monomial, bool],
-    nonneg: Sign,
+    signs: _Signs,
     depth: int,
     budget: list[int],
-    seen: set[frozenset[tuple[Monomial, int]]],
+    seen: set[frozenset[tuple[Term, int]]],
 ) -> bool:
-    bad = [(m, c) for m, c in goal.items() if c < 0 or not _is_nonneg(m, signs, nonneg)]
+    bad = [(m, c) for m, c in goal.items() if c < 0 or not signs[m]]
     if not bad:
         return True
     if depth == 0 or budget[0] <= 0:
@@ -116,7 +141,7 @@ def _search(
     bad.sort(key=lambda term: -len(term[0]))
     tried = 0
     for monomial, coefficient in bad:
-        options = _options(monomial, coefficient, given, signs, nonneg)
+        options = _options(monomial, coefficient, given, signs)
         if not options:
             if monomial and not any(_has_opposite(monomial, coefficient, g) for g in given):
                 return False  # nothing given can ever bring the opposite of this term in
@@ -125,14 +150,14 @@ def _search(
         rests: list[tuple[int, int, int, Terms]] = []
         for constraint, a, quotient in options:
             rest = _cancelled(goal, coefficient, constraint, a, quotient)
-            worse = sum(1 for m, c in rest.items() if c < 0 or not _is_nonneg(m, signs, nonneg))
+            worse = sum(1 for m, c in rest.items() if c < 0 or not signs[m])
             if worse == 0:
                 return True
             rests.append((worse, len(rest), len(rests), rest))
         if depth > 1:
             rests.sort(key=lambda option: option[:3])
             for *_, rest in rests:
-                if _search(rest, given, signs, nonneg, depth - 1, budget, seen):
+                if _search(rest, given, signs, depth - 1, budget, seen):
                     return True
         tried += 1
         if tried == 2:
@@ -140,14 +165,14 @@ def _search(
     return False
 
 
-def _cancelled(goal: Terms, coefficient: int, constraint: Terms, a: int, quotient: Monomial) -> Terms:
+def _cancelled(goal: Terms, coefficient: int, constraint: Terms, a: int, quotient: Term) -> Terms:
     """The goal less that multiple of the constraint which cancels one term."""
     k, scale = abs(coefficient), abs(a)
     common = gcd(k, scale)
     k, scale = k // common, scale // common
     rest = {m: c * scale for m, c in goal.items()} if scale != 1 else dict(goal)
     for m, c in constraint.items():
-        target = product_of(m, quotient)
+        target = tuple(sorted(m + quotient)) if quotient else m
         value = rest.get(target, 0) - k * c
         if value:
             rest[target] = value
@@ -156,7 +181,7 @@ def _cancelled(goal: Terms, coefficient: int, constraint: Terms, a: int, quotien
     return _primitive(rest)
 
 
-def _has_opposite(monomial: Monomial, coefficient: int, constraint: Terms) -> bool:
+def _has_opposite(monomial: Term, coefficient: int, constraint: Terms) -> bool:
     """Whether subtracting a multiple of the constraint could add the opposite of the term."""
     return any(
         (c > 0) == (coefficient > 0) and _quotient(monomial, m) is not None for m, c in constraint.items()
@@ -164,21 +189,21 @@ def _has_opposite(monomial: Monomial, coefficient: int, constraint: Terms) -> bo
 
 
 def _options(
-    monomial: Monomial, coefficient: int, given: list[Terms], signs: dict[Monomial, bool], nonneg: Sign
-) -> list[tuple[Terms, int, Monomial]]:
-    found: list[tuple[int, int, Terms, int, Monomial]] = []
+    monomial: Term, coefficient: int, given: list[Terms], signs: _Signs
+) -> list[tuple[Terms, int, Term]]:
+    found: list[tuple[int, int, Terms, int, Term]] = []
     for index, constraint in enumerate(given):
         for m, a in constraint.items():
             if (a > 0) != (coefficient > 0) or (not m and len(monomial) > 1):
                 continue
             quotient = _quotient(monomial, m)
-            if quotient is not None and _is_nonneg(quotient, signs, nonneg):
+            if quotient is not None and signs[quotient]:
                 found.append((len(quotient), index, constraint, a, quotient))
     found.sort(key=lambda option: (option[0], len(option[2]), option[1]))
     return [(constraint, a, quotient) for _, _, constraint, a, quotient in found]
 
 
-def _quotient(monomial: Monomial, divisor: Monomial) -> Monomial | None:
+def _quotient(monomial: Term, divisor: Term) -> Term | None:
     if not divisor:
         return monomial
     if len(divisor) > len(monomial):
