@@ -44,11 +44,14 @@ class Where:
     place: Place
     firsts: tuple[Eval, ...]
     lengths: tuple[int | Eval, ...]  # of slices; () for points
+    static: tuple[int, ...] | None  # the lengths, where all are known
 
     def index(self, group: Group) -> list[Value]:
         return [first(group) for first in self.firsts]
 
     def sizes(self, group: Group) -> tuple[int, ...]:
+        if self.static is not None:
+            return self.static
         return tuple(n if isinstance(n, int) else max(group.one(n(group)), 0) for n in self.lengths)
 
 
@@ -115,7 +118,10 @@ class Expressions:
             else:
                 firsts.append(self.of(sub.first))
                 lengths.append(sub.static if sub.static is not None else self.of(sub.length))
-        return Where(access, Place(access.span, access.calls, access.base.name), tuple(firsts), tuple(lengths))
+        fixed = tuple(n for n in lengths if isinstance(n, int))
+        static = fixed if len(fixed) == len(lengths) else None
+        place = Place(access.span, access.calls, access.base.name)
+        return Where(access, place, tuple(firsts), tuple(lengths), static)
 
     def read_slice(self, group: Group, where: Where, starts: Sequence[Value], lengths: tuple[int, ...]) -> Array:
         base = where.access.base
@@ -532,6 +538,8 @@ def _dot(left: Eval, right: Eval, a_type: str, b_type: str, dtype: str, transpos
                 a = a.astype(work)
             if b.dtype != work:
                 b = b.astype(work)
+            if b.shape[0] == 1:
+                b = np.ascontiguousarray(b)  # one operand for all blocks is worth packing once
             if transposed:
                 b = b.swapaxes(-1, -2)
             result = np.matmul(_matrix(a), _matrix(b))

@@ -9,7 +9,7 @@ from phobos.semantics import ir
 from phobos.semantics.poly import Atom, Poly
 
 TEMPORARIES = 256 << 20  # bytes of tiles that a batch may hold at once
-CACHED = 2 << 20  # bytes of the largest tile of a batch: what stays in a core's cache is several times as fast
+CACHED = 512 << 10  # bytes of the largest tile of a batch: what stays in a core's own cache is several times as fast
 
 
 def batch_size(machine: Machine) -> int:

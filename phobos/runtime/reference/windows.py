@@ -106,31 +106,55 @@ def window(extents: Sequence[int], starts: Sequence[Value], lengths: tuple[int, 
         return Window(size, lengths, (), True)
     first: list[int] = []
     step: list[int] = []
-    whole = True  # every cell of every block lies inside
-    moves = False
     lane_axes: list[int] = []
+    whole, listed = True, False  # every cell of every block lies inside; the starts are no progression
     for axis, start in enumerate(starts):
         if isinstance(start, np.ndarray):
             lane_axes.append(axis)
-            low, high = int(start.min()), int(start.max())
-            whole = whole and low >= 0 and high + lengths[axis] <= extents[axis]
-            moves = True
+            walk = _walk_of(start)
+            whole = whole and walk.low >= 0 and walk.high + lengths[axis] <= extents[axis]
+            listed = listed or walk.pace is None
+            first.append(walk.first)
+            step.append(walk.pace or 0)
         else:
             whole = whole and start >= 0 and start + lengths[axis] <= extents[axis]
+            first.append(start)
+            step.append(0)
     if whole:
-        listed = False
-        for start in starts:
-            if isinstance(start, np.ndarray):
-                base = int(start[0])
-                pace = int(start[1]) - base if size > 1 else 0
-                listed = listed or not np.array_equal(start, base + pace * _counting(size))
-                first.append(base)
-                step.append(pace)
-            else:
-                first.append(start)
-                step.append(0)
-        return Window(size, lengths, (_piece(None, size, None, lengths, starts, first, step, moves, listed),), False)
+        piece = _piece(None, size, None, lengths, starts, first, step, bool(lane_axes), listed)
+        return Window(size, lengths, (piece,), False)
     return _masked(extents, starts, lengths, size, lane_axes)
+
+
+@value
+class _Walk:
+    """What the starts of the blocks are: the first, what each adds (None: no progression), the ends of their range."""
+
+    starts: Array
+    first: int
+    pace: int | None
+    low: int
+    high: int
+
+
+_walks: dict[int, _Walk] = {}  # by identity: a loop uses the same starts again and again, and nobody changes them
+
+
+def _walk_of(starts: Array) -> _Walk:
+    known = _walks.get(id(starts))
+    if known is not None and known.starts is starts:
+        return known
+    first = int(starts[0])
+    pace: int | None = int(starts[1]) - first if len(starts) > 1 else 0
+    if np.array_equal(starts, first + pace * _counting(len(starts))):
+        last = int(starts[-1])
+        walk = _Walk(starts, first, pace, min(first, last), max(first, last))
+    else:
+        walk = _Walk(starts, first, None, int(starts.min()), int(starts.max()))
+    if len(_walks) >= 256:
+        _walks.clear()
+    _walks[id(starts)] = walk
+    return walk
 
 
 def _masked(
