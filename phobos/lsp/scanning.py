@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import uuid
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
@@ -51,8 +52,13 @@ class Scan:
         settings = (session.settings.configuration, session.settings.cards)
         missing: list[str] = []
         stamps: dict[str, object] = {}
+        rules: dict[str, str] = {}  # one look at the configuration files a directory
         for path, modified, size in there:
-            stamp = (modified, size, session.configurations.rules(path, settings[0]).stamp, settings)
+            folder = os.path.dirname(path)
+            if folder not in rules:
+                rules[folder] = session.configurations.rules(path, settings[0]).stamp
+                await asyncio.sleep(0)
+            stamp = (modified, size, rules[folder], settings)
             stamps[path] = stamp
             kept = self._kept.get(path)
             if kept is not None and kept[0] == stamp:
