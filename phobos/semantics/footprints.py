@@ -153,6 +153,12 @@ def _ways_of(program: Program) -> frozenset[object]:
 
 
 @value
+@fact
+def _any_rounds_of(program: Program) -> dict[object, bool]:
+    """What was proved of pairs of accesses in any rounds, filled as it is asked for."""
+    return {}
+
+
 class _Group:
     """Footprints that mean the same: one stands for all."""
 
@@ -185,6 +191,7 @@ class _Conflicts:
         if not self.axes:
             return ()
         by_tensor: dict[str, list[Footprint]] = {}
+        self._any_rounds = _any_rounds_of(program)
         for footprint in footprints_of(self.program):
             by_tensor.setdefault(footprint.access.base.name, []).append(footprint)
         conflicts: list[Conflict] = []
@@ -322,6 +329,13 @@ class _Conflicts:
         """Whether they are disjoint however the rounds of the two blocks relate: one proof for all ways."""
         cells = []
         for group in (a, b):
+        """`_apart_in_any_rounds`, kept with the program: no barrier has a part in it."""
+        key = a.first.access, b.first.access, id(a.context), id(b.context)
+        if key not in self._any_rounds:
+            self._any_rounds[key] = self._apart_in_any_rounds(a, b)
+        return self._any_rounds[key]
+
+    def _apart_in_any_rounds(self, a: _Group, b: _Group) -> bool:
             loops = self.flow.loops[group.first.statement]
             cells.append(self._cells(group, Reach(tuple((loop, FREE) for loop in loops), ())))
         one, other = cells
