@@ -141,7 +141,7 @@ def test_without_a_server_there_is_one_message_and_no_error(tmp_path: Path) -> N
 
 
 def test_the_real_screen_shows_the_finding_and_the_hover(tmp_path: Path) -> None:
-    before = "vim.diagnostic.config({ virtual_text = true })"
+    before = "vim.diagnostic.config({ virtual_text = { severity = { min = vim.diagnostic.severity.WARN } } })"
     init = write(tmp_path, "init.lua", INIT.format(plugin=ROOT / "editors" / "nvim", before=before))
     path = write(tmp_path, "sweep.ph", HANG)
     master, slave = pty.openpty()
