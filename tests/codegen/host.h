@@ -8,11 +8,8 @@
 #include <limits>
 #include <ucontext.h>
 #include <vector>
-#include <deque>
-#include <algorithm>
-#include <random>
 
-using std::min;
+inline int min(int a, int b) { return a < b ? a : b; }
 #define __device__
 #define __forceinline__ inline
 #define __noinline__
@@ -31,7 +28,7 @@ struct Cta {
   std::vector<int> warp_arrived, warp_generation;
 };
 struct Copy { void* to; const void* from; size_t bytes; bool inside; };
-struct Fiber { std::vector<Copy> open; std::deque<std::vector<Copy>> under_way; ucontext_t at; Cta* cta = nullptr; unsigned thread = 0; bool done = false; void* stack = nullptr; ~Fiber() { free(stack); } };
+struct Fiber { std::vector<Copy> open; std::vector<std::vector<Copy>> under_way; ucontext_t at; Cta* cta = nullptr; unsigned thread = 0; bool done = false; void* stack = nullptr; ~Fiber() { free(stack); } };
 
 static Index threadIdx, blockIdx, gridDim;
 static unsigned threads_of_cta;
@@ -121,7 +118,7 @@ inline void copies_end() {
 inline void copies_wait(size_t left) {
   while (current->under_way.size() > left) {
     for (const Copy& c : current->under_way.front()) c.inside ? (void)memcpy(c.to, c.from, c.bytes) : (void)memset(c.to, 0, c.bytes);
-    current->under_way.pop_front();
+    current->under_way.erase(current->under_way.begin());
   }
 }
 
@@ -158,8 +155,14 @@ static long long run_grid(unsigned gx, unsigned gy, unsigned gz, unsigned thread
   }
   std::vector<size_t> turn(fibers.size());
   for (size_t i = 0; i < turn.size(); ++i) turn[i] = order == 1 ? turn.size() - 1 - i : i;
-  std::mt19937 random(order);
-  if (order > 1) std::shuffle(turn.begin(), turn.end(), random);
+  unsigned state = order;
+  auto random = [&] { return (state = state * 1664525u + 1013904223u) >> 16; };
+  if (order > 1)
+    for (size_t i = turn.size() - 1; i > 0; --i) {
+      const size_t j = (((size_t)random() << 16) ^ random()) % (i + 1), kept = turn[i];
+      turn[i] = turn[j];
+      turn[j] = kept;
+    }
   size_t alive = fibers.size();
   std::vector<bool> resting(fibers.size() / 32 + 1);
   for (long long round = 0; round < limit; ++round) {
