@@ -75,6 +75,8 @@ class Flow:
         self.loops: dict[ir.Statement, tuple[Loop, ...]] = {}
         self._holds_barrier: dict[ir.Statement, bool] = {}
         self._reached: dict[Start, dict[ir.Statement, tuple[Reach, ...]]] = {}
+        self._starts: tuple[Start, ...] | None = None
+        self._phases: dict[ir.Statement, frozenset[int]] | None = None
         self._ends: dict[Start, tuple[ir.Barrier | None, ...]] = {}
         self._index(program.body, None, ())
 
@@ -100,7 +102,9 @@ class Flow:
     @property
     def starts(self) -> tuple[Start, ...]:
         """Where phases begin: the start of the kernel and every barrier that is reachable."""
-        return (None, *(b for b in self.barriers if b not in self.values.unreachable))
+        if self._starts is None:
+            self._starts = (None, *(b for b in self.barriers if b not in self.values.unreachable))
+        return self._starts
 
     def holds_barrier(self, statement: ir.Statement) -> bool:
         """Whether a barrier stands inside a statement."""
@@ -124,7 +128,17 @@ class Flow:
 
     def meet(self, a: ir.Statement, b: ir.Statement) -> bool:
         """Whether two statements can be executed in one phase."""
-        return any(a in reached and b in reached for reached in map(self.reached, self.starts))
+        return not self.phases_with(a).isdisjoint(self.phases_with(b))
+
+    def phases_with(self, statement: ir.Statement) -> frozenset[int]:
+        """The phases that a statement can be in, by the index of their start in `starts`."""
+        if self._phases is None:
+            found: dict[ir.Statement, list[int]] = {}
+            for index, start in enumerate(self.starts):
+                for reached in self.reached(start):
+                    found.setdefault(reached, []).append(index)
+            self._phases = {one: frozenset(indices) for one, indices in found.items()}
+        return self._phases.get(statement, frozenset())
 
 
 MOST_FRESH = 6  # nested loops with barriers of which the first round is told from the others

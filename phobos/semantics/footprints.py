@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from phobos.semantics import ir
-from phobos.semantics.conditions import Compare
+from phobos.semantics.conditions import Compare, key_of
 from phobos.semantics.flow import FIRST, FREE, NEXT, SAME, Flow, Reach, Start, flow_of
 from phobos.semantics.grid import grid_of, loads_in
 from phobos.semantics.knowledge import ROOT
@@ -19,6 +19,7 @@ from phobos.semantics.masks import grid_facts
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program, fact
 from phobos.semantics.sameness import CellValues, value_key
+from phobos.semantics.signature import signature
 from phobos.semantics.twoblocks import FEW_NODES, MOST_NODES, Cells, Pair, axes_of, cell_of, conditions_of
 from phobos.semantics.uniformity import Level, Uniformity, uniformity_of
 from phobos.semantics.values import (
@@ -152,13 +153,13 @@ def _ways_of(program: Program) -> frozenset[object]:
     return frozenset(key for *_, key in _Conflicts(program, flow_of(program)).ways())
 
 
-@value
 @fact
 def _any_rounds_of(program: Program) -> dict[object, bool]:
     """What was proved of pairs of accesses in any rounds, filled as it is asked for."""
     return {}
 
 
+@value
 class _Group:
     """Footprints that mean the same: one stands for all."""
 
@@ -183,15 +184,20 @@ class _Conflicts:
         if not grid.persistent and not any(axis.read for axis in grid.axes):
             self.axes = ()  # one block
         self._written = written_tensors(program)
+        self._writers: dict[str, list[ir.Statement]] = {}
+        for footprint in footprints_of(program):
+            if footprint.kind != "load":
+                self._writers.setdefault(footprint.access.base.name, []).append(footprint.statement)
+        self._proofs: dict[str, bool] = {}
         self._order = {statement: index for index, statement in enumerate(statements_of(program.body))}
         self._cell_values = CellValues(program, self.values, self._is_fixed, self._is_steady)
+        self._any_rounds = _any_rounds_of(program)
         self._atomics = [s for s in statements_of(program.body) if isinstance(s, ir.Atomic)]
 
     def found(self) -> tuple[Conflict, ...]:
         if not self.axes:
             return ()
         by_tensor: dict[str, list[Footprint]] = {}
-        self._any_rounds = _any_rounds_of(program)
         for footprint in footprints_of(self.program):
             by_tensor.setdefault(footprint.access.base.name, []).append(footprint)
         conflicts: list[Conflict] = []
@@ -210,10 +216,10 @@ class _Conflicts:
                 # A view is read where it is used: what holds there holds as well as what held at its `let`.
                 here = self.values.context(footprint.statement)
                 context = here if here.depth >= context.depth else context
+            starts = self.flow.starts
             reaches = {
-                start: ways
-                for start in self.flow.starts
-                if (ways := self.flow.reached(start).get(footprint.statement)) is not None
+                starts[index]: self.flow.reached(starts[index])[footprint.statement]
+                for index in sorted(self.flow.phases_with(footprint.statement))
             }
             stored: object = None
             if footprint.kind == "store" and isinstance(footprint.statement, ir.Store):
@@ -250,10 +256,7 @@ class _Conflicts:
         name = access.base.name
         if at is None:
             return name not in self._written
-        return not any(
-            footprint.kind != "load" and footprint.access.base.name == name and self.flow.meet(at, footprint.statement)
-            for footprint in footprints_of(self.program)
-        )
+        return not any(self.flow.meet(at, writer) for writer in self._writers.get(name, ()))
 
     def ways(self) -> Iterator[tuple[_Group, _Group, Reach, Reach, object]]:
         """Every way in which two accesses to one tensor can fall into one phase, with a key that tells it."""
@@ -326,9 +329,6 @@ class _Conflicts:
         return verdict
 
     def _apart_at_any_time(self, a: _Group, b: _Group) -> bool:
-        """Whether they are disjoint however the rounds of the two blocks relate: one proof for all ways."""
-        cells = []
-        for group in (a, b):
         """`_apart_in_any_rounds`, kept with the program: no barrier has a part in it."""
         key = a.first.access, b.first.access, id(a.context), id(b.context)
         if key not in self._any_rounds:
@@ -336,13 +336,32 @@ class _Conflicts:
         return self._any_rounds[key]
 
     def _apart_in_any_rounds(self, a: _Group, b: _Group) -> bool:
+        """Whether they are disjoint however the rounds of the two blocks relate: one proof for all ways."""
+        cells = []
+        for group in (a, b):
             loops = self.flow.loops[group.first.statement]
             cells.append(self._cells(group, Reach(tuple((loop, FREE) for loop in loops), ())))
         one, other = cells
         return one is not None and other is not None and self._apart(one, other, FEW_NODES, self._axes_for(a, b))
 
     def _apart(self, a: Cells, b: Cells, nodes: int, axes: tuple[int, ...]) -> bool:
-        return Pair(self.values, a, b, self._is_shared, self.limits, axes).disjoint(nodes=nodes)
+        key = signature(repr((nodes, axes)), *self._told(a), "and", *self._told(b))
+        known = self._proofs.get(key) if key is not None else None
+        if known is None:
+            known = Pair(self.values, a, b, self._is_shared, self.limits, axes).disjoint(nodes=nodes)
+            if key is not None:
+                self._proofs[key] = known
+        return known
+
+    def _told(self, cells: Cells) -> list[list[Poly] | str]:
+        """All that a proof about cells looks at."""
+        parts: list[list[Poly] | str] = [[side for axis in cells.axes for side in axis], list(cells.extents)]
+        for at in cells.context.chain():
+            parts += [list(at.given), "" if at.condition is None else repr(key_of(at.condition))]
+        for loop, relation in cells.reach.rounds:
+            parts.append(f"('round', {self.values.loops[loop].index}) {relation}")
+        parts += [list(cells.reach.given), repr([key_of(condition) for condition in cells.reach.conditions])]
+        return parts
 
     def _axes_for(self, a: _Group, b: _Group) -> tuple[int, ...]:
         """The axes that tell the two blocks apart: along an idle one all store the same."""
@@ -584,13 +603,21 @@ class _Conflicts:
 
 
 def _pairs(groups: list[_Group]) -> list[tuple[_Group, _Group]]:
-    """Those of which one is a plain store, or one an atomic and one a load."""
-    return [
-        (a, b)
-        for i, a in enumerate(groups)
-        for b in groups[i:]
-        if "store" in (a.first.kind, b.first.kind) or {a.first.kind, b.first.kind} == {"atomic", "load"}
-    ]
+    """Those that can be in one phase and of which one is a plain store, or one an atomic and one a load."""
+    together: dict[Start, list[int]] = {}
+    for index, group in enumerate(groups):
+        for start in group.reaches:
+            together.setdefault(start, []).append(index)
+    found: dict[tuple[int, int], None] = {}
+    for indices in together.values():
+        for position, i in enumerate(indices):
+            for j in indices[position:]:
+                kinds = groups[i].first.kind, groups[j].first.kind
+                if "store" in kinds or set(kinds) == {"atomic", "load"}:
+                    found[i, j] = None
+        if len(found) > 4 * MOST_PAIRS:
+            break  # more than anybody compares
+    return [(groups[i], groups[j]) for i, j in sorted(found)]
 
 
 def _idle_axes(program: Program) -> frozenset[int]:

@@ -15,6 +15,7 @@ from phobos.semantics.concrete import number, plain_atoms, truth
 from phobos.semantics.grid import grid_of, loads_in, show
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program, Promise, fact
+from phobos.semantics.signature import signature
 from phobos.semantics.values import Context, LoopFact, Values, statements_of, values_of
 from phobos.value import value
 
@@ -97,12 +98,17 @@ MOST_LIMITS = 12  # different limits of the grid that proofs use; leaving some o
 MOST_ROUNDS = 4096  # of constant loops that are run to look for a point outside
 
 
+def _walked(loop: LoopFact) -> list[Poly]:
+    bounds = (loop.value, loop.lo, loop.hi, loop.step)
+    return [bound for bound in bounds if bound is not None]
+
+
 class _Prover:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.values: Values = values_of(program)
         self.grid = grid_facts(program)
-        self._masks: dict[object, Mask] = {}
+        self._masks: dict[str, tuple[Mask, int]] = {}
 
     def _proof(
         self, goals: Sequence[Poly], context: Context, extra: Sequence[Poly] = ()
@@ -116,15 +122,11 @@ class _Prover:
         grid = [g for g in self.grid if any(a[0] == "block" for a in g.atoms)]
         if not any(goal.mentions("block") for goal in goals) and not any(g.mentions("block") for g in given):
             grid = []
-        attempts: list[tuple[tuple[Promise, ...], list[Poly]]] = [((), [])]
-        if promises:
-            attempts.append((promises, []))
-        if grid:
-            attempts.append(((), grid))
-        if promises and grid:
-            attempts.append((promises, grid))
-        for believed, limits in attempts:
-            if not self._all(goals, given, believed, limits):
+        if not self._all(goals, given, promises, grid):
+            return None  # not even with everything that may be believed
+        attempts: list[tuple[tuple[Promise, ...], list[Poly]]] = [((), []), (promises, []), ((), grid)]
+        for believed, limits in (*attempts, (promises, grid)):
+            if (promises or grid) and not self._all(goals, given, believed, limits):
                 continue
             for one in believed:
                 fewer = tuple(p for p in believed if p is not one)
@@ -146,12 +148,20 @@ class _Prover:
         first, length = values.poly(sub.first), values.poly(sub.length)
         extent = values.extent(access.base, axis)
         context = values.context(access)
-        key = (first.key, length.key, extent.key, id(context))
+        loops = [at.loop.statement for at in context.chain() if at.loop is not None]
+        told: list[list[Poly] | str] = [[first, length, extent]]
+        told += [list(at.given) if at.loop is None else [*at.given, *_walked(at.loop)] for at in context.chain()]
+        key = signature(*told) or repr((first.key, length.key, extent.key, id(context)))
         known = self._masks.get(key)
         if known is None:
-            known = self._decided(first, length, extent, context)
+            mask = self._decided(first, length, extent, context)
+            known = mask, loops.index(mask.peeled) if mask.peeled is not None else -1
             self._masks[key] = known
-        return known
+        mask, position = known
+        here = loops[position] if position >= 0 else None
+        if mask.peeled is here or not isinstance(here, ir.For):
+            return mask
+        return Mask(mask.needed, mask.reason, here, mask.promises, mask.outside, mask.uses_grid, mask.peel)
 
     def _decided(self, first: Poly, length: Poly, extent: Poly, context: Context) -> Mask:
         goals = (first, extent - first - length)

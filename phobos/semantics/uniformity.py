@@ -832,8 +832,9 @@ class _Analysis(Uniformity):
         return known
 
     def _may_write(self, reader: ir.Statement, access: ir.Access | None, writer: ir.Statement) -> bool:
-        for start in self.flow.starts:
-            reached = self.flow.reached(start)
+        starts = self.flow.starts
+        for index in self.flow.phases_with(reader) & self.flow.phases_with(writer):
+            reached = self.flow.reached(starts[index])
             for mine in reached.get(reader, ()):
                 for theirs in reached.get(writer, ()):
                     if access is None or not self._apart(access, mine, writer, theirs):
