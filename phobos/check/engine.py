@@ -25,6 +25,8 @@ OVER: tuple[tuple[str, str], ...] = (
     ("PH206", "PH104"),
     ("PH206", "PH107"),
     ("PH207", "PH104"),
+    # A barrier that cannot work is to be mended first; whether it is needed is for later.
+    *((over, "PH504") for over in ("PH201", "PH202", "PH203", "PH204", "PH205", "PH215")),
 )
 _PER_CHAIN = frozenset(("PH203", "PH204", "PH205", "PH215"))  # one for each call chain that leads to the place
 

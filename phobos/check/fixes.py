@@ -107,7 +107,7 @@ def add_ignores(text: str, found: Iterable[Diagnostic]) -> str:
             comment = f"// phobos: ignore[{', '.join(codes)}]"
             if "//" in line:  # a comment of its own must begin one
                 indent = line[: len(line) - len(line.lstrip())]
-                out[start:start] = f"{indent}{comment}\n"
+                out[start:start] = f"{indent}{comment}" + ("\r\n" if "\r\n" in text else "\n")
             else:
                 at = start + len(line.rstrip())
                 out[at:at] = f"  {comment}"

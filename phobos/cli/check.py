@@ -403,5 +403,7 @@ def emit(arguments: argparse.Namespace, text: str) -> None:
     """Print a report, or put it where `--output-file` says."""
     if arguments.output_file:
         write(arguments.output_file, text)
+    elif arguments.fix and arguments.paths == ["-"]:
+        sys.stderr.write(text)  # standard output holds the mended text
     else:
         sys.stdout.write(text)

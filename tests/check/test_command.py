@@ -181,6 +181,16 @@ def test_stdin(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert code == 1 and out.startswith("kernels/leader.ph:6:5: error[PH203]")
 
 
+def test_fixing_standard_input_prints_the_mended_text_alone(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stdin:
+        buffer = io.BytesIO(FIXABLE.encode())
+
+    monkeypatch.setattr(sys, "stdin", Stdin)
+    code, out, err = run("-", "--fix")
+    assert code == 1 and out == FIXABLE.replace("(48)", "").replace("program_id(0)", "ctx.block.x")
+    assert "Fixed 2 findings" in err and "PH210" in err
+
+
 def test_one_kernel(run: Run, folder: Path) -> None:
     (folder / "two.ph").write_text(BAD + WARNED)
     assert "PH112" not in run("two.ph", "--kernel", "leader")[1]
