@@ -242,3 +242,14 @@ def test_the_folder_is_that_of_platformdirs(monkeypatch: pytest.MonkeyPatch, val
     else:
         monkeypatch.setenv("XDG_CACHE_HOME", value)
     assert cache_folder() == user_cache_dir("phobos-tools", appauthor=False)
+
+
+def test_a_write_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from phobos.syntax import memory
+
+    def full(*_: object) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    memory.replace_file(str(tmp_path / "kept"), b"content")
+    assert list(tmp_path.iterdir()) == []
