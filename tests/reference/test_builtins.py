@@ -330,3 +330,14 @@ def test_bf16_transcendentals_round_once() -> None:
     x = np.linspace(0.1, 3, 128).astype(BF16).reshape(8, 16)
     y = run(unary("exp(t)", "bf16"), x, np.zeros_like(x))[1]
     assert np.array_equal(y, np.exp(x.astype(np.float64)).astype(np.float32).astype(BF16))
+
+
+def test_rowmax_of_a_row_with_a_nan_is_nan() -> None:
+    text = """
+kernel k(X: tensor<f32>[M, 4], Y: tensor<f32>[M, 1]) {
+  Y[ctx.block.x :+ 1, :] = rowmax(X[ctx.block.x :+ 1, :])
+}
+"""
+    x = np.array([[1, np.nan, 3, 0], [np.nan, 1, 2, 3], [4, 1, 0, 0]], np.float32)
+    y = run(text, x, np.zeros((3, 1), np.float32))[1]
+    assert np.isnan(y[:2]).all() and y[2, 0] == 4

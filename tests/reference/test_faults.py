@@ -758,3 +758,38 @@ kernel k(X: tensor<f32>[N]) {{
     error = fault(text, zeros(8), grid=1)
     assert isinstance(error, LaunchError) and error.kind is None
     assert named in str(error) and line_of(text, error) == 3
+
+
+def test_a_filled_cell_is_a_nought_like_any_other() -> None:
+    text = """
+kernel k(A: tensor<i32>[N], B: tensor<i32>[N]) {
+  A[ctx.block.x * 8 :+ 8] = A[ctx.block.x * 8 :+ 8] / B[ctx.block.x * 8 :+ 8]
+}
+"""
+    ones = np.ones(16, np.int32)
+    run(text, ones, ones)
+    assert fault(text, ones[:15], ones[:15]).kind == "division-by-zero"
+
+
+def test_a_step_of_nought_is_a_fault_even_where_the_range_is_empty() -> None:
+    text = """
+kernel k(X: tensor<f32>[N], n: i32) {
+  for i in range(4, 4, n) { X[ctx.block.x] = 1.0 }
+}
+"""
+    assert fault(text, zeros(4), 0, grid=1).kind == "bad-step"
+
+
+def test_race_detection_that_would_not_fit_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    from phobos.runtime.reference import races
+
+    monkeypatch.setattr(races, "CLOCK_BYTES", 1000)
+    text = """
+@persistent
+kernel k(C: tensor<i32>[2], X: tensor<f32>[N]) {
+  atomic_add(C, 0, 1)
+  X[ctx.block.x] = 1.0
+}
+"""
+    error = fault(text, zeros(2, np.int32), zeros(1000), grid=4, detect="races")
+    assert error.kind is None and "take a smaller grid or size" in str(error)

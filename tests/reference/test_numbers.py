@@ -304,3 +304,18 @@ def test_one_block_and_many_wrap_i32_alike(a: int, b: int) -> None:
         with np.errstate(all="ignore"):
             many = numbers.integer(op, np.array([a], np.int32), np.array([b], np.int32), "i32")
         assert numbers.integer(op, a, b, "i32") == int(many[0])
+
+
+def test_shifts_beyond_the_width_leave_no_bit() -> None:
+    text = """
+kernel k(A: tensor<i64>[N], Y: tensor<i64>[N, 4], n: i32) {
+  let p = ctx.block.x
+  Y[p, 0] = A[p] << n
+  Y[p, 1] = A[p] >> n
+  Y[p, 2] = A[p] << -n
+  Y[p, 3] = A[p] >> -n
+}
+"""
+    a = np.array([5, -7], np.int64)
+    y = run(text, a, np.zeros((2, 4), np.int64), 64)[1]
+    assert y.tolist() == [[0, 0, 0, 0], [0, -1, 0, -1]]
