@@ -1,0 +1,58 @@
+"""One mistake gives one diagnostic."""
+
+from __future__ import annotations
+
+import pytest
+
+from phobos.check import findings
+
+ONE = {
+    "a statement that both writes and reads what another block writes": (
+        "@persistent\nkernel k(X: tensor<f32>[N], BAR: tensor<i32>[2]) {\n"
+        "  for t in range(ctx.block.x * 64, N, ctx.blocks.x * 64) {\n    X[t :+ 128] = X[t :+ 128] + 1.0\n  }\n"
+        "  grid_barrier(BAR)\n}\n",
+        ["PH501"],
+    ),
+    "a function that is wrong by itself, inlined three times": (
+        "fn f(x: f32, n: i32) -> f32 {\n  return x * n\n}\n"
+        "kernel k(X: tensor<f32>[N]) {\n  X[0] = f(X[0], 1)\n  X[1] = f(X[1], 2)\n  X[2] = f(X[2], 3)\n}\n",
+        ["PH104"],
+    ),
+    "a barrier under a branch that varies for two reasons": (
+        "@persistent\nkernel k(X: tensor<f32>[N], BAR: tensor<i32>[2]) {\n"
+        "  if ctx.block.x == 0 && ctx.block.x * 64 < N {\n    X[0] = 1.0\n    grid_barrier(BAR)\n  }\n}\n",
+        ["PH203"],
+    ),
+    "nested constructs that vary: the outermost names it": (
+        "@persistent\nkernel k(X: tensor<f32>[N], BAR: tensor<i32>[2]) {\n  for t in range(ctx.block.x, N, ctx.blocks.x) {\n"
+        "    if t == 3 {\n      X[t] = 1.0\n      grid_barrier(BAR)\n    }\n  }\n}\n",
+        ["PH205"],
+    ),
+    "a stride that does not fit, and the races that follow from it": (
+        "@persistent\nkernel k(X: tensor<f32>[N]) {\n  for t in range(ctx.block.x * 64, N, ctx.blocks.x * 32) {\n"
+        "    X[t :+ 64] = X[t :+ 64] + 1.0\n  }\n}\n",
+        ["PH211"],
+    ),
+    "a bad barrier tensor": (
+        "@persistent\nkernel k(X: tensor<f32>[N], BAR: tensor<f32>[1, 1]) {\n  X[0] = 1.0\n  grid_barrier(BAR)\n}\n",
+        ["PH206"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_one_mistake_one_diagnostic(name: str) -> None:
+    text, expected = ONE[name]
+    assert [d.code for d in findings("k.ph", text) if d.severity != "info"] == expected
+
+
+def test_in_a_function_there_is_one_for_each_call_chain() -> None:
+    text = (
+        "fn sync(BAR: tensor<i32>[2]) {\n  grid_barrier(BAR)\n}\n"
+        "@persistent\nkernel k(X: tensor<f32>[N], BAR: tensor<i32>[2]) {\n  if ctx.block.x == 0 {\n    X[0] = 1.0\n"
+        "    sync(BAR)\n  }\n  if ctx.block.x == 1 {\n    X[1] = 1.0\n    sync(BAR)\n  }\n  sync(BAR)\n}\n"
+    )
+    found = [d for d in findings("k.ph", text) if d.code == "PH203"]
+    assert len(found) == 2
+    assert {text[d.related[0].span.start : d.related[0].span.end] for d in found} == {"sync(BAR)"}
+    assert len({d.related[0].span.start for d in found}) == 2
