@@ -113,26 +113,30 @@ class Loop:
         if layout.rows == 1:
             self._columns(body, masked, "0", "0", before, after)
             return
-        with out.rows(f"for (int i = 0; i < {layout.row_registers}; ++i)"):
-            out.line(f"const int r = {self.row('i')};")
+        single = layout.row_registers == 1
+        i = "0" if single else "i"
+        with out.block() if single else out.rows(f"for (int i = 0; i < {layout.row_registers}; ++i)"):
+            out.line(f"const int r = {self.row(i)};")
             if layout.rows_exact:
-                self._columns(body, masked, "i", "r", before, after)
+                self._columns(body, masked, i, "r", before, after)
             else:
                 with out.block(f"if (r < {layout.rows})"):
-                    self._columns(body, masked, "i", "r", before, after)
+                    self._columns(body, masked, i, "r", before, after)
 
     def _columns(self, body: Body, masked: bool, i: str, row: str, before: object, after: object) -> None:
         out, layout = self.context.out, self.layout
         if layout.columns == 1:
             self._vector(body, masked, i, row, "0", "0", before, after)
             return
-        with out.rows(f"for (int j = 0; j < {layout.column_steps}; ++j)"):
-            out.line(f"const int c = {self.column('j')};")
+        single = layout.column_steps == 1
+        j = "0" if single else "j"
+        with out.block() if single else out.rows(f"for (int j = 0; j < {layout.column_steps}; ++j)"):
+            out.line(f"const int c = {self.column(j)};")
             if layout.columns_exact:
-                self._vector(body, masked, i, row, "j", "c", before, after)
+                self._vector(body, masked, i, row, j, "c", before, after)
             else:
                 with out.block(f"if (c < {layout.columns})"):
-                    self._vector(body, masked, i, row, "j", "c", before, after)
+                    self._vector(body, masked, i, row, j, "c", before, after)
 
     def _vector(
         self, body: Body, masked: bool, i: str, row: str, j: str, column: str, before: object, after: object
@@ -148,7 +152,7 @@ class Loop:
         v = "0" if vector == 1 else "v"
         column_v = column if vector == 1 else "(c + v)"
         element = Element(self.coordinates(row, column_v), lambda leaf: self.leaf(leaf, i, j, v))
-        column_register = "0" if layout.columns == 1 else (j if vector == 1 else f"{j} * {vector} + v")
+        column_register = "0" if layout.columns == 1 else _register(layout, "0", j, v)
         if vector == 1:
             body(element, i, column_register, _register(layout, i, j, "0"))
         else:
@@ -258,7 +262,8 @@ def assign(context: Context, statement: ir.Define | ir.Assign, op: str | None, v
     """A whole tile variable, in registers or in shared memory."""
     variable = statement.variable
     if context.place(variable) is not None:
-        _store(context, statement, whole_view(variable), op, value)
+        with context.out.block():
+            _store(context, statement, whole_view(variable), op, value)
         return
     assert isinstance(variable.type, ir.TileT)
     dtype, name = variable.type.dtype, context.name(variable)
@@ -307,50 +312,49 @@ def _store(context: Context, statement: ir.Statement, view: View, op: str | None
     loop = Loop(context, layout, shape)
     out, dtype = context.out, cells.dtype
     kind, cell = spelling.VALUES[dtype], spelling.CELLS[dtype]
-    with out.block():
-        loop.read(value)
-        condition = loop.whole(cells)
-        vector = 1 if layout.columns == 1 else layout.vector
-        waits = statement in context.lowered.two_phase
-        apart = waits or layout.registers <= SEPARATE_STORES
+    loop.read(value)
+    condition = loop.whole(cells)
+    vector = 1 if layout.columns == 1 else layout.vector
+    waits = statement in context.lowered.two_phase
+    apart = waits or layout.registers <= SEPARATE_STORES
 
-        def spell(masked: bool, compute: bool, keep: bool) -> None:
-            def before(at: tuple[str, ...], register: str) -> None:
-                if not keep:
-                    out.line(f"{cell} results[{vector}];")
-                if op is not None and compute:
-                    cells.load("old", at, layout, masked)
+    def spell(masked: bool, compute: bool, keep: bool) -> None:
+        def before(at: tuple[str, ...], register: str) -> None:
+            if not keep:
+                out.line(f"{cell} results[{vector}];")
+            if op is not None and compute:
+                cells.load("old", at, layout, masked)
 
-            def one(element: Element, i: str, column: str, register: str) -> None:
-                v = "0" if vector == 1 else "v"
-                target = f"results[{register}]" if keep else f"results[{v}]"
-                old = spelling.from_cell(f"old[{v}]", dtype)
-                out.line(f"{target} = {spelling.to_cell(combined(context, old, dtype, op, value, element), dtype)};")
+        def one(element: Element, i: str, column: str, register: str) -> None:
+            v = "0" if vector == 1 else "v"
+            target = f"results[{register}]" if keep else f"results[{v}]"
+            old = spelling.from_cell(f"old[{v}]", dtype)
+            out.line(f"{target} = {spelling.to_cell(combined(context, old, dtype, op, value, element), dtype)};")
 
-            def after(at: tuple[str, ...], register: str) -> None:
-                cells.store("results" if register == "0" or not keep else f"(results + {register})", at, layout, masked)
+        def after(at: tuple[str, ...], register: str) -> None:
+            cells.store("results" if register == "0" or not keep else f"(results + {register})", at, layout, masked)
 
-            if compute and not keep:
-                loop.run(one, masked, owned=True, before=before, after=after)
-            elif compute:
-                loop.run(one, masked, before=before)
-            else:
-                _only_after(loop, masked, after)
-
-        def both(masked: bool) -> None:
-            out.line(f"{cell} results[{layout.registers}];")
-            spell(masked, True, True)
-            spell(masked, False, True)
-
-        if waits:
-            out.line(f"{cell} results[{layout.registers}];")
-            loop.twice(condition, lambda masked: spell(masked, True, True))
-            out.line("__syncthreads();  // all is read before any is stored")
-            loop.twice(condition, lambda masked: spell(masked, False, True))
-        elif apart and layout.registers > vector:
-            loop.twice(condition, both)
+        if compute and not keep:
+            loop.run(one, masked, owned=True, before=before, after=after)
+        elif compute:
+            loop.run(one, masked, before=before)
         else:
-            loop.twice(condition, lambda masked: spell(masked, True, False))
+            _only_after(loop, masked, after)
+
+    def both(masked: bool) -> None:
+        out.line(f"{cell} results[{layout.registers}];")
+        spell(masked, True, True)
+        spell(masked, False, True)
+
+    if waits:
+        out.line(f"{cell} results[{layout.registers}];")
+        loop.twice(condition, lambda masked: spell(masked, True, True))
+        out.line("__syncthreads();  // all is read before any is stored")
+        loop.twice(condition, lambda masked: spell(masked, False, True))
+    elif apart and layout.registers > vector:
+        loop.twice(condition, both)
+    else:
+        loop.twice(condition, lambda masked: spell(masked, True, False))
     del kind
 
 
@@ -426,6 +430,8 @@ def _register(layout: Layout, i: str, j: str, v: str) -> str:
 
 def _affine(thread: str, factor: int, step: str, stride: int) -> str:
     first = "0" if thread == "0" else thread if factor == 1 else f"{thread} * {factor}"
+    if step == "0":
+        return first
     return f"{step} * {stride}" if first == "0" else f"{first} + {step} * {stride}"
 
 

@@ -215,8 +215,11 @@ def view_of(context: Context, access: ir.Access, prefix: str) -> View:
             first = "0" if sub.whole else as_type(context, sub.first, "index")
             number = sub.static
             length = str(number) if number is not None else as_type(context, sub.length, "index")
+        start = sub.index if isinstance(sub, ir.PointSub) else sub.first
         if first in ("0", "0LL"):
             firsts.append("0")
+        elif isinstance(start, ir.VariableRef) and start.variable.kind in ("let", "loop", "temp"):
+            firsts.append(first)  # it has a name already, and keeps its value
         else:
             name = context.names.fresh(f"{prefix}_at{axis}")
             context.out.line(f"const long long {name} = {first};")
