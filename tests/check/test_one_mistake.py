@@ -24,7 +24,8 @@ ONE = {
         ["PH203"],
     ),
     "nested constructs that vary: the outermost names it": (
-        "@persistent\nkernel k(X: tensor<f32>[N], BAR: tensor<i32>[2]) {\n  for t in range(ctx.block.x, N, ctx.blocks.x) {\n"
+        "@persistent\nkernel k(X: tensor<f32>[N], BAR: tensor<i32>[2]) {\n"
+        "  for t in range(ctx.block.x, N, ctx.blocks.x) {\n"
         "    if t == 3 {\n      X[t] = 1.0\n      grid_barrier(BAR)\n    }\n  }\n}\n",
         ["PH205"],
     ),
