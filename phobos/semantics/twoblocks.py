@@ -288,6 +288,13 @@ class Pair:
                 and self._refuted(ahead, equal, depth + 1, budget)
                 and self._refuted(behind, equal, depth + 1, budget)
             )
+        for x in [] if depth >= DEEPEST else self._singles(gaps, pairs):
+            one = Poly({(x,): 1})
+            if x in replaced or never_negative(one - 1, order, nonneg, QUICK):
+                continue
+            return self._refuted(extra, [*_within(equal, x, Poly({})), (x, Poly({}))], depth + 1, budget) and (
+                self._refuted([one - 1, *extra], equal, depth + 1, budget)
+            )
         everything = [put(p) for p in (*extra, *self.a.guards, *self.b.guards, *self.bounds)]
         everything = [poly for poly in everything if any(c < 0 for c in poly.terms.values())]
         self._learn_signs(gaps)
@@ -378,6 +385,20 @@ class Pair:
                         if self._whose(u) == 0 and self._whose(v) == 1 and gap.coefficient(u) == -gap.coefficient(v):
                             inner.setdefault((u, v), 3)
         return sorted({**inner, **found}, key=lambda pair: ({**inner, **found}[pair], repr(pair)))
+
+    def _singles(self, gaps: Sequence[Poly], pairs: Sequence[tuple[Atom, Atom]]) -> list[Atom]:
+        """Rounds and quotients of one block that nothing of the other weighs against: 0 or more decides."""
+        paired = {atom for pair in pairs for atom in pair}
+        found = {
+            atom
+            for gap in gaps
+            for atom in gap.atoms
+            if atom[0] in ("round", "div")
+            and atom not in paired
+            and self._whose(atom) is not None
+            and self.knowledge.nonneg(atom)
+        }
+        return sorted(found, key=repr)
 
     def _whose(self, atom: Atom) -> int | None:
         """The block that an atom belongs to; None for what both share."""

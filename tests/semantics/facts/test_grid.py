@@ -88,7 +88,10 @@ def test_what_nobody_can_infer_says_why() -> None:
     assert "ctx.block.x" in str(raised.value)
 
 
-PERSISTENT = "@persistent\n@autotune(C in [8], T in [64])\nkernel k(X: tensor<f32>[N], P: tensor<f32>[S], n: i32) {{\n{}\n}}\n"
+PERSISTENT = (
+    "@persistent\n@autotune(C in [8], T in [64])\n"
+    "kernel k(X: tensor<f32>[N], P: tensor<f32>[S], n: i32) {{\n{}\n}}\n"
+)
 
 
 @pytest.mark.parametrize(
