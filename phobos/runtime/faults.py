@@ -33,7 +33,7 @@ FAMILIES = {
     "out-of-bounds": ("PH115", "PH219"),
     "uninitialised": ("PH110",),
     "aligned-broken": ("PH303",),
-    "not-resident": ("PH214",),
+    "not-resident": ("PH214", "PH201"),
     "grid-too-large": ("PH219",),
     "bad-barrier-tensor": ("PH206", "PH208"),
     "bad-step": ("PH117",),

@@ -188,6 +188,14 @@ def test_a_finding_that_does_not_occur_is_said_so(phobos_run) -> None:  # type: 
     assert code == 0 and "PH203 (line 5) did not occur at this grid and size" in out
 
 
+def test_a_finding_about_the_text_stands_whatever_a_run_shows(phobos_run) -> None:  # type: ignore[no-untyped-def]
+    text = HANG.replace("@persistent\n", "").replace(
+        "  if ctx.block.x > 0 {\n    grid_barrier(BAR)\n  }", "  grid_barrier(BAR)"
+    )
+    code, out, _ = phobos_run(text, "--set", "N=8", "--arg", "X=zeros", "--grid", "3")
+    assert code == 0 and "PH201 (line 3) stands, whatever a run shows" in out
+
+
 def test_a_race_that_was_not_looked_for_is_said_so(phobos_run) -> None:  # type: ignore[no-untyped-def]
     text = """
 @persistent
