@@ -86,8 +86,8 @@ def barrier_sections(document: Document, place: Place, program: Program, call: t
     lines = []
     for word, group in (("Ends", ending), ("Begins", beginning)):
         if group:
-            numbers = ", ".join(str(phase.index + 1) for phase in group)
-            lines.append(f"{word} phase {numbers} of {len(phases.phases)}.")
+            numbers = " and ".join(str(phase.index + 1) for phase in group)
+            lines.append(f"{word} phase{'s' * (len(group) > 1)} {numbers} of {len(phases.phases)}.")
     wrote = _touched(document, place, program, ending, ("store", "atomic"))
     reads = _touched(document, place, program, beginning, ("load", "atomic"))
     lines.append("Written before it: " + (", ".join(wrote.values()) or "nothing") + ".")

@@ -303,6 +303,9 @@ def test_the_open_file_is_answered_while_the_workspace_is_scanned(start: Start, 
     known = [{"uri": item["uri"], "value": item["resultId"]} for item in report["items"]]
     again = wire.request("workspace/diagnostic", {"previousResultIds": known})
     assert [item["uri"] for item in again["items"] if item["kind"] == "full"] in ([], [uri])
+    (tmp_path / "k7.ph").unlink()
+    gone = wire.request("workspace/diagnostic", {"previousResultIds": known})
+    assert [i["items"] for i in gone["items"] if i["uri"] == (tmp_path / "k7.ph").as_uri()] == [[]]
     begun = [n for n in wire.notifications if n["method"] == "$/progress" and n["params"]["value"]["kind"] == "begin"]
     ended = [n for n in wire.notifications if n["method"] == "$/progress" and n["params"]["value"]["kind"] == "end"]
     assert len(begun) == len(ended) == 1

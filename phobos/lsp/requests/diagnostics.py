@@ -37,7 +37,7 @@ def register(server: Server) -> None:
     async def workspace(params: types.WorkspaceDiagnosticParams) -> types.WorkspaceDiagnosticReport:
         if not session.settings.workspace:
             return types.WorkspaceDiagnosticReport(items=[])
-        known = {session.document_key(previous.uri): previous.value for previous in params.previous_result_ids}
+        known = {session.document_key(previous.uri): previous for previous in params.previous_result_ids}
         reports: list[types.WorkspaceDocumentDiagnosticReport] = []
         async with contextlib.aclosing(_reports(server, scan, known, params.work_done_token)) as found:
             async for report in found:
@@ -50,7 +50,7 @@ def register(server: Server) -> None:
 
 
 async def _reports(
-    server: Server, scan: Scan, known: dict[str, str], token: int | str | None
+    server: Server, scan: Scan, known: dict[str, types.PreviousResultId], token: int | str | None
 ) -> AsyncGenerator[types.WorkspaceDocumentDiagnosticReport]:
     session = server.session
     seen: set[str] = set()
@@ -66,14 +66,13 @@ async def _reports(
         items = convert.diagnostics(session, file.document, file.findings)
         yield _report(session.uri_for(file.path), None, file.result_id, items, known.get(file.document.key))
     for key in known.keys() - seen:  # gone meanwhile: its findings go too
-        uri = key.replace(" ", "%20")
-        yield types.WorkspaceFullDocumentDiagnosticReport(uri=uri, version=None, items=[])
+        yield types.WorkspaceFullDocumentDiagnosticReport(uri=known[key].uri, version=None, items=[])
 
 
 def _report(
-    uri: str, version: int | None, result: str, items: list[types.Diagnostic], known: str | None
+    uri: str, version: int | None, result: str, items: list[types.Diagnostic], known: types.PreviousResultId | None
 ) -> types.WorkspaceDocumentDiagnosticReport:
-    if result and result == known:
+    if result and known is not None and result == known.value:
         return types.WorkspaceUnchangedDocumentDiagnosticReport(uri=uri, version=version, result_id=result)
     return types.WorkspaceFullDocumentDiagnosticReport(
         uri=uri, version=version, items=items, result_id=result or None
