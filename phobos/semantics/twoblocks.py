@@ -276,7 +276,8 @@ class Pair:
         if depth == 0 and self.guarded and self._impossible(extra, put):
             return True
         for x, y in pairs:
-            one, other = Poly({(x,): 1}), Poly({(y,): 1})
+            one = Poly({(x,): 1}) + _lead(x, gaps)
+            other = Poly({(y,): 1})
             if never_negative(one - other - 1, order, nonneg, QUICK) or never_negative(
                 other - one - 1, order, nonneg, QUICK
             ):
@@ -415,6 +416,18 @@ class Pair:
 class _Case:
     given: tuple[Poly, ...]
     equal: tuple[tuple[Atom, Poly], ...]
+
+
+def _lead(atom: Atom, gaps: Sequence[Poly]) -> int:
+    """By how much an atom is ahead where a gap is 0: `w * (x - y + lead)`, `w` being more than a number."""
+    for gap in gaps:
+        weight = gap.coefficient(atom)
+        if len(weight.terms) == 1:
+            ((monomial, c),) = weight.terms.items()
+            rest = gap.terms.get(monomial, 0)
+            if monomial and rest and rest % c == 0:
+                return rest // c
+    return 0
 
 
 def _within(equal: Sequence[tuple[Atom, Poly]], atom: Atom, by: Poly) -> list[tuple[Atom, Poly]]:
