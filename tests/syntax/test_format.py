@@ -146,7 +146,8 @@ def _kernels_of_the_project() -> dict[str, str]:
     found = {}
     for path in sorted([*root.glob("tests/**/*.ph"), *root.glob("examples/*.ph")]):
         found[str(path.relative_to(root))] = path.read_text(encoding="utf-8", errors="replace")
-    for path in sorted([*root.glob("tests/**/*.md"), *root.glob("phobos/check/rules/*.py"), *root.glob("docs/**/*.md")]):
+    pages = [*root.glob("tests/**/*.md"), *root.glob("phobos/check/rules/*.py"), *root.glob("docs/**/*.md")]
+    for path in sorted(pages):
         text = path.read_text(encoding="utf-8")
         for number, block in enumerate(re.findall(r"^```ph\b[^\n]*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)):
             found[f"{path.relative_to(root)}#{number}"] = block

@@ -18,7 +18,6 @@ from phobos.syntax import build, table, tree
 from phobos.syntax.tokens import KEYWORDS, NAME, TERMINALS, tokenize
 from tests.syntax.trees import files, nodes_of, problems, show, sketch
 
-
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -104,8 +103,9 @@ def test_lark_reads_whole_files_as_the_parser_does(nodes: list[Any]) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["kernel k() {\nx = \n}", "kernel k() {\nf(a\n, b)\n}", "kernel k()\n{ }", "kernel k() {\nif p { }\nelse { }\n}",
-     "kernel k() {\nlet x = 1 let y = 2\n}", "@a", "x = 1", "kernel k() {", "kernel k() {\nf(a,)\n}", "kernel k() { } }",
+    ["kernel k() {\nx = \n}", "kernel k() {\nf(a\n, b)\n}", "kernel k()\n{ }",
+     "kernel k() {\nif p { }\nelse { }\n}", "kernel k() {\nlet x = 1 let y = 2\n}", "@a", "x = 1", "kernel k() {",
+     "kernel k() {\nf(a,)\n}", "kernel k() { } }",
      "kernel k() {\nx[]\n}", "fn f() -> { }", "kernel k(a: f32,) { }", "kernel k() {\nlet kernel = 1\n}"],
 )  # fmt: skip
 def test_what_the_grammar_refuses_the_parser_complains_of(lark: Lark, text: str) -> None:
@@ -132,8 +132,8 @@ def test_every_terminal_of_the_grammar_has_a_kind_and_every_rule_a_builder(lark:
 
 
 _TRANSPARENT = {
-    "expr", "and_", "or_bits", "xor_bits", "and_bits", "equality", "order", "shift", "sum", "product", "postfix", "index",
-    "literal", "simple", "type", "attribute_argument",
+    "expr", "and_", "or_bits", "xor_bits", "and_bits", "equality", "order", "shift", "sum", "product", "postfix",
+    "index", "literal", "simple", "type", "attribute_argument",
     "block", "statement", "for_", "while_", "if_",  # of whole files
 }  # fmt: skip
 
@@ -253,3 +253,13 @@ def test_a_write_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(os, "replace", full)
     memory.replace_file(str(tmp_path / "kept"), b"content")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_new_joins_what_is_kept(tmp_path: Path, parse: Callable[[], tuple[str, bool]]) -> None:
+    parse()
+    before = len(kept(tmp_path, "shapes").read_bytes())
+    (tmp_path / "text.ph").write_text("kernel k() {\n  let only_here = ((((1))))\n}\n", encoding="utf-8")
+    assert parse()[1]
+    assert len(kept(tmp_path, "shapes").read_bytes()) > before
+    (tmp_path / "text.ph").write_text(TEXT, encoding="utf-8")
+    assert not parse()[1]

@@ -18,7 +18,8 @@ def texts(text: str) -> list[str]:
 def test_items_are_kernels_functions_and_what_stands_between() -> None:
     text = "// a\n\n@x\nkernel k() { }  // b\n// c\nfn f() { }\nlost\n"
     assert texts(text) == ["// a", "@x\nkernel k() { }", "// b\n// c", "fn f() { }", "lost"]
-    assert [type(i.node) for _, i in parse(text).items] == [type(None), tree.Kernel, type(None), tree.Function, type(None)]
+    kinds = [type(i.node) for _, i in parse(text).items]
+    assert kinds == [type(None), tree.Kernel, type(None), tree.Function, type(None)]
 
 
 def test_items_of_one_text_are_one_object() -> None:

@@ -16,9 +16,10 @@ CHARACTERS = st.text(st.characters(codec=None), max_size=80)
 FRAGMENTS = st.lists(
     st.sampled_from(
         [
-            "kernel", "fn", "let", "var", "if", "else", "for", "in", "while", "break", "return", "k", "X", "ctx.", "range(",
-            "{", "}", "(", ")", "[", "]", "<", ">", ",", ":", ":+", ";", "@", "=", "+=", "==", "+", "-", "!", "&&", ".", "->",
-            "3", "1.5", "5a", "0x", "8²", "٣", "true", "tensor<f32>[N]", "// c\n", "\n", "\n\n", "\r", "\r\n", " ", "\t", "?", "\0",
+            "kernel", "fn", "let", "var", "if", "else", "for", "in", "while", "break", "return", "k", "X", "ctx.",
+            "range(", "{", "}", "(", ")", "[", "]", "<", ">", ",", ":", ":+", ";", "@", "=", "+=", "==", "+", "-", "!",
+            "&&", ".", "->", "3", "1.5", "5a", "0x", "8²", "٣", "true", "tensor<f32>[N]", "// c\n", "\n", "\n\n",
+            "\r", "\r\n", " ", "\t", "?", "\0",
             "é", "a\u0301", "\u200f", "\ud800", "\ufeff", "\u2028", "kernel k() {\n", "}\n",
         ]
     ),
@@ -108,7 +109,7 @@ def loose_texts(draw: Any) -> str:
     breaks = st.sampled_from(["", "", "", "", "\n", " // c\n", "\n\n\n", "\n  // own\n", " // x\n// y\n\n"])
     out: list[str] = []
     previous = ""
-    for index, (kind, (start, end, word)) in enumerate(zip(tokens.kinds, tokens.list)):
+    for index, (kind, (_start, _end, word)) in enumerate(zip(tokens.kinds, tokens.list)):
         if kind == END:
             out.append(draw(st.sampled_from(["\n", ";", " ;\n", "\n\n\n", " // c\n", "\n// own\n", "\r\n"])))
             continue

@@ -303,6 +303,8 @@ MESSAGES = {
     "let z = a < b < c": ("comparisons do not chain", "a < b && b < c"),
     "x = 99999999999999999999": ("`99999999999999999999` does not fit in 64 bits", "9223372036854775807"),
     "let t: double = 1.0": ("unknown type `double`", "`f64`"),
+    "foo(a))": ("`)` closes nothing", None),
+    ")": ("`)` closes nothing", None),
     "f(x)(y)": ("expected an operator or the end of the statement, found `(`", "only a name can be called"),
     "x = y = 3": ("expected the end of the statement, found `=`", "one name at a time"),
     "x = .5": ("expected an expression after `=`, found `.`", "`0.5`"),

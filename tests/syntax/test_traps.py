@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from phobos.syntax import parse, tree
@@ -38,7 +40,10 @@ LEGAL = {
     ),
     "a keyword in a longer word": ("let lets = iff + for_ + kernels", ["let lets = iff + for_ + kernels"]),
     "an unrolled loop": ("for<unroll 4> i in range(0, 8) { }", ["for<unroll 4> i in range(0, 8) {\n}"]),
-    "an unrolled loop with blanks": ("for <unroll 4> i in range(0, 8, 2) { }", ["for<unroll 4> i in range(0, 8, 2) {\n}"]),
+    "an unrolled loop with blanks": (
+        "for <unroll 4> i in range(0, 8, 2) { }",
+        ["for<unroll 4> i in range(0, 8, 2) {\n}"],
+    ),
     "a tile without a value": ("var t: tile<f32>[R, 4]", ["var t: tile<f32>[R, 4]"]),
     "a comparison of types' names": ("let t = tile < f32", ["let t = tile < f32"]),
     "a range to a tile": ("let t = A[i:tile < 3]", ["let t = A[i:tile < 3]"]),
@@ -72,7 +77,7 @@ def test_a_line_that_ends_in_an_operand_is_a_statement(last: str) -> None:
 
 def test_precedence_from_loosest_to_tightest() -> None:
     operators = ["||", "&&", "|", "^", "&", "==", "<", "<<", "+", "*"]
-    for loose, tight in zip(operators, operators[1:]):
+    for loose, tight in pairwise(operators):
         for lines in (f"a {loose} b {tight} c", f"c {tight} b {loose} a"):
             (statement,) = statements(lines)
             assert isinstance(statement, tree.ExprStmt) and isinstance(statement.value, tree.Binary)
@@ -80,7 +85,7 @@ def test_precedence_from_loosest_to_tightest() -> None:
 
 
 def test_operators_of_one_level_group_to_the_left() -> None:
-    for op in ("||", "|", "-", "/", "<<", "=="):
+    for op in ("||", "&&", "|", "^", "&", "==", "<<", "+", "-", "*", "/", "%"):
         (statement,) = statements(f"a {op} b {op} c")
         assert isinstance(statement, tree.ExprStmt) and isinstance(statement.value, tree.Binary)
         assert isinstance(statement.value.left, tree.Binary) and isinstance(statement.value.right, tree.Name)
@@ -100,7 +105,8 @@ def test_an_attribute_knows_its_brackets() -> None:
 
 
 def test_attribute_arguments() -> None:
-    text = "@autotune(T in [16, 0x20], U in [])\n@aligned(N = T, M = 4)\n@tensorcore(wmma)\n@x(1.5, true)\nkernel k() { }"
+    attributes = "@autotune(T in [16, 0x20], U in [])\n@aligned(N = T, M = 4)\n@tensorcore(wmma)\n@x(1.5, true)\n"
+    text = attributes + "kernel k() { }"
     assert problems(text) == []
     ((_, item),) = parse(text).items
     assert isinstance(item.node, tree.Kernel)

@@ -190,7 +190,8 @@ def expressions(draw: Any, level: int = 0, fuel: int = 3) -> Any:
         case 2:
             return tree.Call(0, 0, draw(names), tuple(draw(st.lists(expressions(0, fuel - 1), max_size=3))))
         case 3:
-            return tree.Subscript(0, 0, draw(names), tuple(draw(st.lists(subscripts(fuel - 1), min_size=1, max_size=3))))
+            some = st.lists(subscripts(fuel - 1), min_size=1, max_size=3)
+            return tree.Subscript(0, 0, draw(names), tuple(draw(some)))
         case 4:
             return tree.Member(0, 0, tree.Member(0, 0, draw(names), draw(names)), draw(names))
         case _:
@@ -264,7 +265,8 @@ def stmts(draw: Any, fuel: int) -> Any:
         case 8:
             return tree.While(0, 0, draw(e), draw(blocks(fuel - 1)))
         case _:
-            otherwise = draw(st.one_of(st.none(), blocks(fuel - 1), stmts(fuel - 1).filter(lambda s: isinstance(s, tree.If))))
+            chained = stmts(fuel - 1).filter(lambda s: isinstance(s, tree.If))
+            otherwise = draw(st.one_of(st.none(), blocks(fuel - 1), chained))
             return tree.If(0, 0, draw(e), draw(blocks(fuel - 1)), otherwise, None)
 
 
