@@ -63,7 +63,7 @@ def main() -> int:
     whole, processor = [wall for wall, _ in timed], min(cpu for _, cpu in timed)
     bare = min(whole_ms([python, "-c", "pass"])[0] for _ in range(arguments.rounds))
     rounds = [
-        json.loads(subprocess.run([python, "-c", PARTS, arguments.file], cwd=ROOT, capture_output=True, check=True).stdout)
+        json.loads(subprocess.check_output([python, "-c", PARTS, arguments.file], cwd=ROOT, stderr=subprocess.PIPE))
         for _ in range(arguments.rounds)
     ]
     parts = {name: min(one[name] for one in rounds) for name in rounds[0]}

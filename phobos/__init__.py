@@ -30,7 +30,7 @@ _HOMES = {
     "load": "phobos.runtime.kernel",
 }
 
-__all__ = ["__version__", *_HOMES]  # noqa: PLE0604
+__all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> object:

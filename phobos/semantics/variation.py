@@ -58,11 +58,11 @@ def _search(
 ) -> Apart | None:
     guards: list[Condition] = []
     bounds: list[tuple[Poly, Poly]] = []
-    for at in context.chain():
-        if at.condition is not None:
-            guards.append(at.condition)
-        if at.loop is not None and at.loop.value is not None and at.loop.hi is not None:
-            bounds.append((at.loop.value, at.loop.hi))
+    for place in context.chain():
+        if place.condition is not None:
+            guards.append(place.condition)
+        if place.loop is not None and place.loop.value is not None and place.loop.hi is not None:
+            bounds.append((place.loop.value, place.loop.hi))
     there = [at.condition for at in reached.chain() if at.condition is not None] if reached is not None else []
     asked: list[Poly] = [poly for condition in conditions for poly in polys(condition)]
     if loop is not None and loop.lo is not None and loop.hi is not None and loop.step is not None:
@@ -161,8 +161,8 @@ def settings_for(values: Values, atoms: set[Atom], concerned: Sequence[Poly]) ->
         choices.append((atom, numbers))
     names = [atom for atom, _ in choices]
     for grid in GRIDS:
-        for numbers in islice(diagonal([n for _, n in choices]), MOST_SETTINGS // len(GRIDS)):
-            settings: dict[Atom, int] = dict(zip(names, numbers))
+        for chosen in islice(diagonal([n for _, n in choices]), MOST_SETTINGS // len(GRIDS)):
+            settings: dict[Atom, int] = dict(zip(names, chosen))
             for axis in range(3):
                 settings["blocks", axis] = grid
             yield settings

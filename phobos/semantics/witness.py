@@ -160,12 +160,12 @@ def _settings(question: Question, a: Cells, b: Cells) -> Iterator[dict[Atom, int
         polynomials += cells.reach.given
         for condition in cells.reach.conditions:
             polynomials += polys(condition)
-        for at in cells.context.chain():
-            polynomials += at.given
-            if at.condition is not None:
-                polynomials += polys(at.condition)
-            if at.loop is not None and at.loop.value is not None and at.loop.hi is not None:
-                polynomials += [at.loop.value, at.loop.hi]
+        for place in cells.context.chain():
+            polynomials += place.given
+            if place.condition is not None:
+                polynomials += polys(place.condition)
+            if place.loop is not None and place.loop.value is not None and place.loop.hi is not None:
+                polynomials += [place.loop.value, place.loop.hi]
     grid = grid_of(question.program)
     for axis in grid.axes:
         for use in axis.uses:
@@ -188,14 +188,14 @@ def _settings(question: Question, a: Cells, b: Cells) -> Iterator[dict[Atom, int
     indices = {loop.index for loop in _shared_loops(values, a)}
     indices |= {int(str(atom[1])) for atom in atoms if atom[0] == "at"}
     shared: list[Atom] = [("round", index) for index in sorted(indices)]
-    for numbers in islice(diagonal(choices), MOST_SETTINGS):
-        at: dict[Atom, int] = dict(zip(names, numbers))
+    for chosen in islice(diagonal(choices), MOST_SETTINGS):
+        at: dict[Atom, int] = dict(zip(names, chosen))
         grids = GRIDS if question.program.is_persistent else (2,)
         for blocks in grids:
             for rounds in product(range(MOST_ROUNDS), repeat=min(len(shared), 2)):
                 setting = dict(at)
-                for axis in range(3):
-                    setting["blocks", axis] = blocks if axis in question.axes else 1
+                for which in range(3):
+                    setting["blocks", which] = blocks if which in question.axes else 1
                 for atom, number_ in zip(shared, rounds):
                     setting[atom] = number_
                 for atom in shared[2:]:
