@@ -1,0 +1,104 @@
+"""The ways through a typed program: statements in the order of the text, expressions inside out, what is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from phobos.semantics import ir
+from phobos.semantics.program import Program
+
+INTEGERS = frozenset({"index", "i8", "u8", "i32", "i64"})
+
+
+def is_integer(type_: ir.Type) -> bool:
+    return isinstance(type_, ir.ScalarT) and type_.dtype in INTEGERS
+
+
+def is_bool(type_: ir.Type) -> bool:
+    return isinstance(type_, ir.ScalarT) and type_.dtype == "bool"
+
+
+def blocks_of(statement: ir.Statement) -> tuple[ir.Block, ...]:
+    """The blocks inside a statement, in order of execution."""
+    match statement:
+        case ir.For(body=body) | ir.Inline(body=body):
+            return (body,)
+        case ir.While(prelude=prelude, body=body):
+            return (prelude, body)
+        case ir.If(then=then, otherwise=otherwise):
+            return (then, otherwise)
+    return ()
+
+
+def children_of(expression: ir.Expression) -> tuple[ir.Expression, ...]:
+    """The operands of an expression that are values; the subscripts of a load are in its access."""
+    match expression:
+        case ir.UnaryOp(operand=operand) | ir.Convert(operand=operand):
+            return (operand,)
+        case ir.BinaryOp(left=left, right=right) | ir.ShortCircuit(left=left, right=right):
+            return (left, right)
+        case ir.BuiltinCall(arguments=arguments) | ir.Unsupported(arguments=arguments):
+            return arguments
+    return ()
+
+
+def subscript_parts(access: ir.Access) -> Iterator[ir.Expression]:
+    """Every expression that stands in a subscript."""
+    for sub in access.subs:
+        if isinstance(sub, ir.PointSub):
+            yield sub.index
+        else:
+            yield sub.first
+            yield sub.length
+
+
+def statements_of(block: ir.Block) -> Iterator[ir.Statement]:
+    """Every statement at any depth, in the order of the text."""
+    stack = list(reversed(block.statements))
+    while stack:
+        statement = stack.pop()
+        yield statement
+        inner = [s for b in blocks_of(statement) for s in b.statements]
+        stack.extend(reversed(inner))
+
+
+def expressions_in(statement: ir.Statement) -> tuple[ir.Expression, ...]:
+    """The expressions a statement itself evaluates (not those of its blocks), subscripts of stores aside."""
+    match statement:
+        case ir.Define(value=initial):
+            return () if initial is None else (initial,)
+        case ir.Assign(value=new) | ir.Store(value=new):
+            return (new,)
+        case ir.Evaluate(value=evaluated) | ir.AssumeUniform(value=evaluated):
+            return (evaluated,)
+        case ir.For(lo=lo, hi=hi, step=step):
+            return (lo, hi, step)
+        case ir.While(condition=condition) | ir.If(condition=condition):
+            return (condition,)
+        case ir.Atomic(index=index, operands=operands):
+            return (index, *operands)
+        case ir.UnsupportedCall(arguments=arguments):
+            return arguments
+    return ()
+
+
+def walk(expression: ir.Expression) -> Iterator[ir.Expression]:
+    """An expression and everything inside it, subscripts of loads included."""
+    stack = [expression]
+    while stack:
+        at = stack.pop()
+        yield at
+        if isinstance(at, ir.Load):
+            stack.extend(subscript_parts(at.access))
+        stack.extend(children_of(at))
+
+
+def written_tensors(program: Program) -> frozenset[str]:
+    """Names of the tensors that a store or an atomic of the kernel may change."""
+    found: set[str] = set()
+    for statement in statements_of(program.body):
+        if isinstance(statement, ir.Store) and isinstance(statement.access.base, ir.Tensor):
+            found.add(statement.access.base.name)
+        elif isinstance(statement, (ir.Atomic, ir.Barrier)):
+            found.add(statement.tensor.name)
+    return frozenset(found)
