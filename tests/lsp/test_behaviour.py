@@ -264,6 +264,7 @@ def test_a_pulling_client_is_never_pushed_to(start: Start) -> None:
     assert again == {"kind": "unchanged", "resultId": report["resultId"]}
     wire.change(URI, 2, {"text": HANG + "\n"})
     assert wire.about("diagnostic", URI, previousResultId=report["resultId"])["kind"] == "full"
+    time.sleep(0.5)  # time enough for a push that must not come
     wire.notify("textDocument/didClose", {"textDocument": {"uri": URI}})
     wire.at("hover", URI, 0, 0)
     assert not [n for n in wire.notifications if n["method"] == PUBLISH]
