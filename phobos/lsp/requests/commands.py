@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException, JsonRpcRequestCancelled
+from pygls.exceptions import JsonRpcException
 
 from phobos.lsp import children
 from phobos.lsp.requests.rename import REQUEST_FAILED
@@ -166,10 +166,6 @@ async def _progress(server: Server, title: str) -> AsyncIterator[None]:
     watched.add_done_callback(stop)
     try:
         yield
-    except asyncio.CancelledError:
-        if watched.cancelled():  # by the button, not by the client's request
-            raise JsonRpcRequestCancelled(f"{title}: cancelled") from None
-        raise
     finally:
         progress.tokens.pop(token, None)
         progress.end(token, types.WorkDoneProgressEnd())
