@@ -4,6 +4,7 @@ of each and closes with one line that adds up what all their tests did.
 The exit status is 0 only if every stage passed. Standard library alone, so that `make test-gpu` can use any Python.
 """
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -37,6 +38,14 @@ def commands(stage: str, report: Path) -> list[list[str]]:
     raise SystemExit(f"stages.py: there is no stage {stage!r}; there are lint, unit, editors and gpu")
 
 
+NEEDED_ON_A_CARD = ("pytest", "lark", "pathspec", "platformdirs", "threadpoolctl", "numpy", "ml_dtypes", "cuda")
+
+
+def missing() -> list[str]:
+    """What the interpreter lacks to run the tests that need a card; nothing is installed into it."""
+    return [name for name in NEEDED_ON_A_CARD if importlib.util.find_spec(name) is None]
+
+
 def counts(report: Path) -> tuple[int, int, int]:
     """Tests passed, failed and skipped according to a JUnit report; nothing if none was written."""
     if not report.exists():
@@ -52,6 +61,9 @@ def counts(report: Path) -> tuple[int, int, int]:
 
 
 def main(stages: list[str]) -> int:
+    if "gpu" in stages and missing():
+        print(f"{sys.executable} lacks {', '.join(missing())}: pip install '.[dev,gpu]' puts them there")
+        return 2
     lines = []
     total = [0, 0, 0]
     worst = 0
