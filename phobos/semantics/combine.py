@@ -8,7 +8,6 @@ that a rounding error can lose a proof and never make one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 
 from phobos.semantics.poly import Monomial, Poly, product_of
 from phobos.semantics.solve import Sign, relevant
@@ -123,6 +122,8 @@ def _feasible(table: list[list[float]], rest: list[float]) -> list[float] | None
 
 def _checked(goal: Terms, columns: list[Terms], weights: list[float], signed: Signed) -> bool:
     """Whether the weights, as simple fractions, leave only terms that are never negative."""
+    from fractions import Fraction  # decimal comes with it: only for those who get this far
+
     left: dict[Monomial, Fraction] = {m: Fraction(c) for m, c in goal.items()}
     for column, weight in zip(columns, weights):
         if weight > TINY:

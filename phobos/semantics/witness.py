@@ -334,6 +334,12 @@ def _stored(expression: ir.Expression, at: dict[Atom, int], values: Values) -> o
         case ir.Load(access=access) if isinstance(access.base, ir.Tensor) and access.is_point:
             cell = [number(values.poly(sub.index), at) for sub in access.subs if isinstance(sub, ir.PointSub)]
             return None if None in cell else ("cell", access.base.name, *cell)
+        case ir.Convert(operand=operand) if expression.type.dtype in ("f16", "bf16", "f32", "f64"):
+            inner = _stored(operand, at, values)
+            whole = inner[1] if isinstance(inner, tuple) and inner[0] == "number" else None
+            if isinstance(whole, int) and abs(whole) < 256:  # which every float holds exactly
+                return ("float", float(whole))
+            return None if inner is None else ("convert", expression.type.dtype, inner)
         case ir.Convert() | ir.UnaryOp() | ir.BinaryOp():
             parts = [_stored(child, at, values) for child in children_of(expression)]
             if any(part is None for part in parts):
