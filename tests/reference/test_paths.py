@@ -75,3 +75,19 @@ def compared(seed: int) -> int:
 @pytest.mark.parametrize("start", range(0, 100, 20))
 def test_random_kernels_end_alike_on_both_paths(start: int) -> None:
     assert sum(compared(seed) for seed in range(start, start + 20)) > 5
+
+
+def test_blocks_that_agree_share_their_steps() -> None:
+    import phobos
+
+    text = """
+kernel k(X: tensor<f32>[N]) {
+  let i = ctx.block.x * 64
+  X[i :+ 64] = X[i :+ 64] + 1.0
+}
+"""
+    x = np.zeros(64 * 500 + 3, np.float32)
+    verdict = phobos.kernel(text).reference(x)
+    assert verdict.plan.blocks == 501 and verdict.outcome.steps < 50 and (x == 1).all()
+    alone = phobos.kernel(text).reference(x, scheduler="round-robin")
+    assert alone.batched == 0 and alone.block_phases == 501 and alone.outcome.steps > 501
