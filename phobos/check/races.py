@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from phobos.check.rule import Context
 from phobos.check.strides import strides_of
 from phobos.check.waits import waits_of
 from phobos.check.walk import barriers_of, called_from, places_of, same_place
 from phobos.diagnostic import Related, Span
 from phobos.semantics import ir
-from phobos.semantics.footprints import Conflict, Footprint, conflicts_of
+from phobos.semantics.footprints import Conflict, Footprint, conflicts_of, depends_on_constants
 from phobos.semantics.program import Program, fact
 
 
@@ -59,6 +60,33 @@ def of_kind(program: Program, *kinds: str) -> Iterator[tuple[Conflict, Footprint
             continue
         seen |= {place, pair}
         yield conflict, second, first
+
+
+def everywhere(
+    context: Context, kind: str
+) -> Iterator[tuple[Conflict, Footprint, Footprint, tuple[str, ...]]]:
+    """Conflicts of a kind with their notes: at this program's constants, and the certain ones that only others have."""
+    seen: set[tuple[object, ...]] = set()
+    for conflict, later, earlier in of_kind(context.program, kind):
+        seen.add(_place(later.access.span))
+        yield conflict, later, earlier, witness_note(conflict)
+    for constants in _other_constants(context.program) if context.at is not None else ():
+        told = ", ".join(f"{name} = {number}" for name, number in constants.items())
+        assert context.at is not None
+        for conflict, later, earlier in of_kind(context.at(constants), kind):
+            if conflict.certain and _place(later.access.span) not in seen:
+                seen.add(_place(later.access.span))
+                yield conflict, later, earlier, (f"with {told}; at the default constants the blocks keep apart",
+                                                 *witness_note(conflict))
+
+
+def _other_constants(program: Program) -> Iterator[dict[str, int]]:
+    """The ends of the search space of each constant, where other values can change the verdict."""
+    if depends_on_constants(program):
+        for constant in list(program.constants.values())[:3]:
+            for number in dict.fromkeys((max(constant.choices), min(constant.choices))):
+                if number != constant.value:
+                    yield {constant.name: number}
 
 
 def _place(span: Span) -> tuple[object, ...]:

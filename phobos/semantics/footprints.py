@@ -28,6 +28,7 @@ from phobos.semantics.values import (
     expressions_in,
     statements_of,
     subscript_parts,
+    symbolic_values_of,
     values_of,
     walk,
     written_tensors,
@@ -126,6 +127,31 @@ def _whole(reference: ir.TensorRef, values: Values) -> ir.Access:
     zero = ir.IntLiteral(reference.span, reference.calls, ir.ScalarT("index"), 0)
     subs = tuple(ir.SliceSub(zero, zero, None, True) for _ in reference.tensor.extents)
     return ir.Access(reference.span, reference.calls, reference.tensor, subs)
+
+
+@fact
+def depends_on_constants(program: Program) -> bool:
+    """Whether accesses to a written tensor mix tiles of a constant with tiles of another size.
+
+    Where every term of an axis grows with the same constants, other values of them change no verdict.
+    """
+    if not any(len(constant.choices) > 1 for constant in program.constants.values()):
+        return False
+    values = symbolic_values_of(program)
+    written = written_tensors(program)
+    sizes: dict[tuple[str, int], set[tuple[object, ...]]] = {}
+    for footprint in footprints_of(program):
+        name = footprint.access.base.name
+        if name not in written:
+            continue
+        for axis, pair in enumerate(axes_of(values, footprint.evaluated)):
+            first, length = pair
+            scales = sizes.setdefault((name, axis), set())
+            for monomial in (*first.terms, *length.terms):
+                moving = [atom for atom in monomial if atom[0] != "const"]
+                if moving or monomial in length.terms:
+                    scales.add(tuple(atom for atom in monomial if atom[0] == "const"))
+    return any(len(scales) > 1 for scales in sizes.values())
 
 
 @fact
@@ -663,4 +689,12 @@ def _alike(a: ir.Tensor | ir.Variable, b: ir.Tensor | ir.Variable) -> bool:
     )
 
 
-__all__ = ["Conflict", "Footprint", "Witness", "conflicts_of", "conflicts_without", "footprints_of"]
+__all__ = [
+    "Conflict",
+    "Footprint",
+    "Witness",
+    "conflicts_of",
+    "conflicts_without",
+    "depends_on_constants",
+    "footprints_of",
+]

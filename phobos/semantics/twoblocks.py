@@ -464,7 +464,9 @@ def axes_of(values: Values, access: ir.Access) -> tuple[tuple[Poly, Poly], ...]:
     axes: list[tuple[Poly, Poly]] = []
     for axis, sub in enumerate(access.subs):
         if isinstance(sub, ir.PointSub):
-            axes.append((values.poly(sub.index), one))
+            index = sub.index
+            # A literal may be one that `cell_of` made, which the evaluator never met.
+            axes.append((Poly.of(index.value) if isinstance(index, ir.IntLiteral) else values.poly(index), one))
         elif sub.whole:
             axes.append((Poly({}), values.extent(access.base, axis)))
         else:

@@ -45,7 +45,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from phobos.check.races import does, has_barrier, of_kind, other_site, witness_note
+from phobos.check.races import does, everywhere, has_barrier, other_site
 from phobos.check.rule import Context, Rule
 from phobos.diagnostic import Diagnostic
 
@@ -54,7 +54,7 @@ RULE = Rule.of(__name__, "error")
 
 def check(context: Context) -> Iterator[Diagnostic]:
     program = context.program
-    for conflict, later, earlier in of_kind(program, "race"):
+    for conflict, later, earlier, notes in everywhere(context, "race"):
         name = later.access.base.name
         may = "" if conflict.certain else "may "
         verb = does(later) if conflict.certain else does(later).rstrip("s")
@@ -65,7 +65,7 @@ def check(context: Context) -> Iterator[Diagnostic]:
             severity="error" if conflict.certain else "warning",
             label=f"one block {does(later)} here",
             related=other_site(later, earlier, f"while another {does(earlier)} here"),
-            notes=witness_note(conflict),
+            notes=notes,
             help="put a `grid_barrier` between the two, or let each block keep to its own cells"
             if program.is_persistent or has_barrier(program)
             else "let each block keep to its own cells, or split the kernel in two",

@@ -35,7 +35,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from phobos.check.races import of_kind, other_site, witness_note
+from phobos.check.races import everywhere, other_site
 from phobos.check.rule import Context, Rule
 from phobos.diagnostic import Diagnostic
 
@@ -43,7 +43,7 @@ RULE = Rule.of(__name__, "error")
 
 
 def check(context: Context) -> Iterator[Diagnostic]:
-    for conflict, later, earlier in of_kind(context.program, "same-cell"):
+    for conflict, later, earlier, notes in everywhere(context, "same-cell"):
         name = later.access.base.name
         certain = conflict.certain
         yield RULE.at(
@@ -54,6 +54,6 @@ def check(context: Context) -> Iterator[Diagnostic]:
             severity="error" if certain else "warning",
             label="the block that comes last wins",
             related=other_site(later, earlier, "and here"),
-            notes=witness_note(conflict),
+            notes=notes,
             help="store to the block's own place, add up with an atomic, or let one block store: `if ctx.block.x == 0`",
         )

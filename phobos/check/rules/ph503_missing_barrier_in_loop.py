@@ -53,7 +53,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from phobos.check.races import does, of_kind, other_site, witness_note
+from phobos.check.races import does, everywhere, other_site
 from phobos.check.rule import Context, Rule
 from phobos.diagnostic import Diagnostic
 
@@ -61,7 +61,7 @@ RULE = Rule.of(__name__, "error")
 
 
 def check(context: Context) -> Iterator[Diagnostic]:
-    for conflict, later, earlier in of_kind(context.program, "loop"):
+    for conflict, later, earlier, notes in everywhere(context, "loop"):
         name = later.access.base.name
         certain = conflict.certain
         yield RULE.at(
@@ -72,6 +72,6 @@ def check(context: Context) -> Iterator[Diagnostic]:
             severity="error" if certain else "warning",
             label=f"a slow block {does(later)} here, in this round",
             related=other_site(later, earlier, f"while a fast one already {does(earlier)} here, in the next"),
-            notes=witness_note(conflict),
+            notes=notes,
             help="put a `grid_barrier` at the end of the loop's body",
         )
