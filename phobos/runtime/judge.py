@@ -86,10 +86,9 @@ def prepare(
     constants = dict(options.constants)
     executable(bound)
     checks = aligned(bound)
-    notes: tuple[str, ...] = ()
-    if options.schedule not in (None, "flat") or options.l2_group not in (None, 1):
-        _schedule(bound, options)
-        notes = ("a schedule says which worker runs a block and when; the reference runtime has no workers",)
+    from phobos.runtime.kernel import only_flat
+
+    only_flat(options)
 
     def resident(program: Program) -> tuple[int, str]:
         if options.resident is not None:
@@ -123,7 +122,7 @@ def prepare(
         grid_source=placement.source,
         block=program.launch.threads,
         constants={name: constant.value for name, constant in program.constants.items()},
-        schedule=options.schedule or "flat",
+        schedule="flat",
         shared_bytes=None,
         registers=None,
         ctas_per_sm=None,
@@ -132,7 +131,7 @@ def prepare(
         timeout_s=options.timeout or None,
         timeout_source="as asked for" if options.timeout else "",
         checks=tuple(checks),
-        notes=placement.notes + notes,
+        notes=placement.notes,
     )
     return Prepared(kernel, placement, plan, arrays, options.resident if ordinary else None, options.timeout or None)
 
@@ -272,21 +271,6 @@ def _detections(detect: str | tuple[str, ...]) -> bool:
         if word and word not in DETECTIONS:
             raise LaunchError(f"nothing is called {word!r} that could be detected: choose {', '.join(DETECTIONS)}")
     return "races" in words
-
-
-def _schedule(bound: Bound, options: LaunchOptions) -> None:
-    from phobos.runtime.kernel import SCHEDULES
-
-    name = (options.schedule or "flat").replace("_", "-")
-    if name not in SCHEDULES:
-        raise LaunchError(f"no schedule is called {options.schedule!r}: choose {', '.join(SCHEDULES)}")
-    if bound.program.is_persistent:
-        raise refusal(
-            bound.module, bound.unit, None,
-            f"`{bound.program.name}` is `@persistent` and walks its tiles itself: schedule "
-            f"{name} is for ordinary kernels", None,
-        )  # fmt: skip
-    # A schedule changes which worker runs a block and when, never what the block computes.
 
 
 def _target_resident(kernel: Kernel, program: Program) -> tuple[int, str]:

@@ -50,6 +50,17 @@ class LaunchOptions:
 NO_OPTIONS = LaunchOptions()
 
 
+def only_flat(options: LaunchOptions) -> None:
+    """Refuse what no runtime does yet, by name: a schedule that is silently not followed would be a lie."""
+    name = (options.schedule or "flat").replace("_", "-")
+    if name not in SCHEDULES:
+        raise LaunchError(f"no schedule is called {options.schedule!r}: choose {', '.join(SCHEDULES)}")
+    if name != "flat":
+        raise LaunchError(f"schedule '{name}' is not available yet: leave it out, or use 'flat'")
+    if options.l2_group not in (None, 1):
+        raise LaunchError("grouping for the L2 cache is not available yet: leave it out")
+
+
 def load(path: str | os.PathLike[str]) -> Kernels:
     """The kernels of a `.ph` file. Raises InputError where it cannot be read."""
     from phobos.check.project import read

@@ -152,8 +152,9 @@ def _load(module: Any, unit: Any, options: Options, device: int) -> Loaded:
 
 
 def _prepare(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
-    if options.schedule not in (None, "flat") or options.l2_group not in (None, 1):
-        raise LaunchError(f"schedule {options.schedule!r} is not available on CUDA yet: leave it out, or use 'flat'")
+    from phobos.runtime.kernel import only_flat
+
+    only_flat(options)
     device = int(bound.device.partition(":")[2] or 0)
     guarded = options.unchecked
     checks = [] if guarded else aligned(bound)
