@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.lsp.wire import Wire
 
-URI = "file:///work/bench/session.ph"
+URI = "file:///code/bench/session.ph"
 BUDGETS = {"keystroke to diagnostics": 150.0, "hover": 10.0, "definition": 10.0, "completion": 10.0}
 KERNEL = """\
 // Kernel number {n}: strides over its row, keeps a partial sum, combines after a barrier.

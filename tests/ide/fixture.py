@@ -20,7 +20,7 @@ from phobos.syntax.lines import LineIndex
 
 HERE = Path(__file__).parent / "fixtures"
 CARET = "$0"
-NAME = "/work/kernels/test.ph"
+NAME = "/code/kernels/test.ph"
 
 _CASE = re.compile(r"^## (?P<name>.+)\n+```ph(?P<options>.*)\n(?P<source>(?:.*\n)*?)```\n", re.MULTILINE)
 _FENCE = re.compile(r"\s*```(?P<kind>has|lacks|text)\n(?P<body>(?:.*\n)*?)```\n")

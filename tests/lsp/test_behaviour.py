@@ -18,7 +18,7 @@ from tests.lsp.editors import plain
 from tests.lsp.wire import ServerError, Wire
 
 Start = Callable[..., Wire]
-URI = "file:///work/x/test.ph"
+URI = "file:///code/x/test.ph"
 HANG = """\
 @persistent
 kernel leader(X: tensor<f32>[N], BAR: tensor<i32>[2]) {

@@ -95,7 +95,7 @@ def test_diagnostics_are_offered_to_those_who_pull_only() -> None:
 
 
 # The least that each method can be asked with.
-_URI = "file:///work/x/a.ph"
+_URI = "file:///code/x/a.ph"
 _DOCUMENT = {"textDocument": {"uri": _URI}}
 _AT = {**_DOCUMENT, "position": {"line": 0, "character": 8}}
 _RANGE = {"start": {"line": 0, "character": 0}, "end": {"line": 3, "character": 0}}

@@ -20,7 +20,7 @@ PIECES = (
     "@autotune(T in [64])\n", "// phobos: ignore[PH203]\n", "\r\n", "\u2028", "X[f(p)] = ", "ß", " ", "\t", "\x0c", "",
     "for t in range(p * T, N, ctx.blocks.x * T) {\n", "let", ";", "]",
 )  # fmt: skip
-URIS = ("file:///work/r/a.ph", "file:///c%3A/r/b.ph")
+URIS = ("file:///code/r/a.ph", "file:///c%3A/r/b.ph")
 
 texts = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
 
