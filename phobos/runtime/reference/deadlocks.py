@@ -143,13 +143,8 @@ def _varies(program: Program, construct: ir.If | ir.For | ir.While) -> bool:
             deciding = [condition]
         case ir.For():
             deciding = [construct.lo, construct.hi, construct.step]
-    try:
-        uniformity = uniformity_of(program)
-        return any(uniformity.level(expression) >= Level.VARYING for expression in deciding)
-    except NotImplementedError:
-        from phobos.runtime.reference.code import parts
-
-        return any(isinstance(part, (ir.BlockIndex, ir.Load)) for e in deciding for part in parts(e))
+    uniformity = uniformity_of(program)
+    return any(uniformity.level(expression) >= Level.VARYING for expression in deciding)
 
 
 __all__ = ["explain"]
