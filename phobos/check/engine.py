@@ -142,13 +142,17 @@ def _syntax_finding(path: str, offset: int, problem: tree.SyntaxProblem) -> Diag
 
 
 def _rebuilder(module: modules.Module, unit: modules.Unit) -> Callable[[Mapping[str, int]], Program]:
+    built: dict[tuple[tuple[str, int], ...], Program] = {}  # several rules ask for the same, with its facts
+
     def at(constants: Mapping[str, int]) -> Program:
         from phobos.semantics.build import build
 
         settings = unit.program.settings
         fixed = tuple(sorted((dict(settings.constants) | dict(constants)).items()))
-        functions = {name: one.item for name, one in module.functions.items()}
-        return build(unit.item, functions, Settings(fixed, settings.sizes, settings.known_functions))
+        if fixed not in built:
+            functions = {name: one.item for name, one in module.functions.items()}
+            built[fixed] = build(unit.item, functions, Settings(fixed, settings.sizes, settings.known_functions))
+        return built[fixed]
 
     return at
 

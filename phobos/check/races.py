@@ -10,7 +10,7 @@ from phobos.check.waits import waits_of
 from phobos.check.walk import barriers_of, called_from, places_of, same_place
 from phobos.diagnostic import Related, Span
 from phobos.semantics import ir
-from phobos.semantics.footprints import Conflict, Footprint, conflicts_of, depends_on_constants
+from phobos.semantics.footprints import Conflict, Footprint, aliases_of, depends_on_constants, meetings_of
 from phobos.semantics.program import Program, fact
 
 
@@ -22,23 +22,29 @@ def order_of(program: Program) -> dict[ir.Statement, int]:
 
 @fact
 def told_of(program: Program) -> tuple[Conflict, ...]:
-    """The conflicts that are for the race rules to tell."""
+    """The conflicts within one tensor that are for the race rules to tell."""
     barriers = {barrier.tensor for barrier in barriers_of(program)}
     strided = {
         place.statement for stride in strides_of(program) for place in places_of(program) if stride.loop in place.inside
     }
     waited = {wait.tensor for wait in waits_of(program)}
     out: list[Conflict] = []
-    for conflict in conflicts_of(program):
+    for conflict in meetings_of(program):
         tensor = conflict.first.access.base
         if tensor in barriers:
             continue  # PH207
-        if conflict.first.statement in strided and conflict.second.statement in strided and conflict.kind != "alias":
+        if conflict.first.statement in strided and conflict.second.statement in strided:
             continue  # PH211 or PH212
         if tensor in waited and conflict.kind in ("race", "loop", "atomic"):
             continue  # PH508
         out.append(conflict)
     return tuple(out)
+
+
+def told_aliases_of(program: Program) -> tuple[Conflict, ...]:
+    """The pairs of tensors that are for PH505 to tell, none of them a barrier's."""
+    barriers = {barrier.tensor for barrier in barriers_of(program)}
+    return tuple(conflict for conflict in aliases_of(program) if conflict.first.access.base not in barriers)
 
 
 def of_kind(program: Program, *kinds: str) -> Iterator[tuple[Conflict, Footprint, Footprint]]:

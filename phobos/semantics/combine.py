@@ -7,62 +7,73 @@ that a rounding error can lose a proof and never make one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from phobos.semantics.poly import Monomial, Poly, product_of
-from phobos.semantics.solve import Sign, relevant
+from phobos.semantics.poly import Atom, Poly, order_of
+from phobos.semantics.solve import Sign, Signs, Term, Terms, numbers_of, quotient_of, relevant, remember
 
 MOST_COLUMNS = 90
 MOST_PIVOTS = 120
 DEGREE = 3
 TINY = 1e-9
 
-Terms = dict[Monomial, int]
-Signed = Callable[[Monomial], bool]
+Row = dict[int, float]  # what is not 0 of a line of the table
+_known: dict[bytes, bool] = {}
 
 
 def follows(goal: Poly, given: Sequence[Poly], nonneg: Sign) -> bool:
     """Whether `goal >= 0` is a combination of the given, as `solve.never_negative` means it."""
-    signs: dict[Monomial, bool] = {}
+    usable = relevant(goal, given)
+    atoms = sorted({atom for poly in (goal, *usable) for atom in poly.atoms}, key=order_of)
+    numbers = {atom: number for number, atom in enumerate(atoms)}
+    signs = Signs()
+    signs.nonneg += map(nonneg, atoms)
+    wanted = _numbered(goal, numbers)
+    constraints = [_numbered(one, numbers) for one in usable]
+    question = numbers_of(wanted, constraints, signs.nonneg)
+    known = _known.get(question)
+    if known is None:
+        known = remember(_known, question, _combined(wanted, constraints, signs))
+    return known
 
-    def signed(monomial: Monomial) -> bool:
-        known = signs.get(monomial)
-        if known is None:
-            known = all(nonneg(atom) or monomial.count(atom) % 2 == 0 for atom in monomial)
-            signs[monomial] = known
-        return known
 
-    columns = _products(goal.terms, [one.terms for one in relevant(goal, given)], signed)
+def _numbered(poly: Poly, numbers: dict[Atom, int]) -> Terms:
+    return {tuple([numbers[atom] for atom in monomial]): c for monomial, c in poly.terms.items()}
+
+
+def _combined(goal: Terms, given: list[Terms], signs: Signs) -> bool:
+    columns = _products(goal, given, signs)
     if not columns:
         return False
-    rows: dict[Monomial, None] = dict.fromkeys(goal.terms)
-    for column in columns:
-        rows.update(dict.fromkeys(column))
-    # A term of unknown sign must vanish: one row each way.
-    equations: list[tuple[Monomial, int]] = []
-    for monomial in rows:
-        equations.append((monomial, 1))
-        if not signed(monomial):
-            equations.append((monomial, -1))
-    table = [[float(way * column.get(monomial, 0)) for column in columns] for monomial, way in equations]
-    rest = [float(way * goal.terms.get(monomial, 0)) for monomial, way in equations]
-    weights = _feasible(table, rest)
-    return weights is not None and _checked(goal.terms, columns, weights, signed)
+    rows: dict[Term, Row] = {monomial: {} for monomial in goal}
+    for number, column in enumerate(columns):
+        for monomial, c in column.items():
+            rows.setdefault(monomial, {})[number] = float(c)
+    table: list[Row] = []
+    rest: list[float] = []
+    for monomial, row in rows.items():
+        table.append(row)
+        rest.append(float(goal.get(monomial, 0)))
+        if not signs[monomial]:  # a term of unknown sign must vanish: one row each way
+            table.append({number: -c for number, c in row.items()})
+            rest.append(-rest[-1])
+    weights = _feasible(table, rest, len(columns))
+    return weights is not None and _checked(goal, columns, weights, signs)
 
 
-def _products(goal: Terms, given: Sequence[Terms], signed: Signed) -> list[Terms]:
+def _products(goal: Terms, given: Sequence[Terms], signs: Signs) -> list[Terms]:
     """The given, each times every product that brings one of its terms onto a term in question."""
-    wanted: list[Monomial] = list(goal)
-    found: dict[tuple[int, Monomial], Terms] = {}
+    wanted: list[Term] = list(goal)
+    found: dict[tuple[int, Term], Terms] = {}
     for _ in range(2):
-        fresh: dict[Monomial, None] = {}
+        fresh: dict[Term, None] = {}
         for index, terms in enumerate(given):
             for term in terms:
                 for monomial in wanted:
-                    factor = _over(monomial, term)
-                    if factor is None or len(factor) > DEGREE or (index, factor) in found or not signed(factor):
+                    factor = quotient_of(monomial, term)
+                    if factor is None or len(factor) > DEGREE or (index, factor) in found or not signs[factor]:
                         continue
-                    product = {product_of(m, factor): c for m, c in terms.items()} if factor else dict(terms)
+                    product = {tuple(sorted(m + factor)): c for m, c in terms.items()} if factor else dict(terms)
                     found[index, factor] = product
                     fresh.update(dict.fromkeys(product))
                     if len(found) >= MOST_COLUMNS:
@@ -71,26 +82,13 @@ def _products(goal: Terms, given: Sequence[Terms], signed: Signed) -> list[Terms
     return list(found.values())
 
 
-def _over(monomial: Monomial, term: Monomial) -> Monomial | None:
-    if not term:
-        return monomial
-    if len(term) > len(monomial):
-        return None
-    rest = list(monomial)
-    for atom in term:
-        if atom not in rest:
-            return None
-        rest.remove(atom)
-    return tuple(rest)
-
-
-def _feasible(table: list[list[float]], rest: list[float]) -> list[float] | None:
+def _feasible(table: list[Row], rest: list[float], width: int) -> list[float] | None:
     """Weights >= 0 with `table @ weights <= rest`, or None."""
-    height, width = len(table), len(table[0])
+    height = len(table)
     basis = [width + row for row in range(height)]  # slack variables first
     outside = list(range(width))
     for _ in range(MOST_PIVOTS):
-        row = min((r for r in range(height) if rest[r] < -TINY), key=lambda r: basis[r], default=-1)
+        row = min((r for r in range(height) if rest[r] < -TINY), key=basis.__getitem__, default=-1)
         if row < 0:
             weights = [0.0] * width
             for r, variable in enumerate(basis):
@@ -98,36 +96,37 @@ def _feasible(table: list[list[float]], rest: list[float]) -> list[float] | None
                     weights[variable] = rest[r]
             return weights
         line = table[row]
-        column = min((c for c in range(width) if line[c] < -TINY), key=lambda c: outside[c], default=-1)
+        column = min((c for c, x in line.items() if x < -TINY), key=outside.__getitem__, default=-1)
         if column < 0:
             return None
-        pivot = line[column]
+        pivot = line.pop(column)
         basis[row], outside[column] = outside[column], basis[row]
-        for c in range(width):
+        for c in line:
             line[c] /= pivot
-        line[column] = 1.0 / pivot
         rest[row] /= pivot
-        for r in range(height):
-            if r != row:
-                other = table[r]
-                factor = other[column]
-                if factor:
-                    for c in range(width):
-                        if line[c] and c != column:
-                            other[c] -= factor * line[c]
-                    other[column] = -factor / pivot
-                    rest[r] -= factor * rest[row]
+        for r, other in enumerate(table):
+            factor = other.get(column)
+            if factor and r != row:
+                for c, x in line.items():
+                    value = other.get(c, 0.0) - factor * x
+                    if value:
+                        other[c] = value
+                    else:
+                        other.pop(c, None)
+                other[column] = -factor / pivot
+                rest[r] -= factor * rest[row]
+        line[column] = 1.0 / pivot
     return None
 
 
-def _checked(goal: Terms, columns: list[Terms], weights: list[float], signed: Signed) -> bool:
+def _checked(goal: Terms, columns: list[Terms], weights: list[float], signs: Signs) -> bool:
     """Whether the weights, as simple fractions, leave only terms that are never negative."""
     from fractions import Fraction  # decimal comes with it: only for those who get this far
 
-    left: dict[Monomial, Fraction] = {m: Fraction(c) for m, c in goal.items()}
+    left: dict[Term, Fraction] = {m: Fraction(c) for m, c in goal.items()}
     for column, weight in zip(columns, weights):
         if weight > TINY:
             exact = Fraction(weight).limit_denominator(1 << 20)
             for monomial, c in column.items():
                 left[monomial] = left.get(monomial, Fraction(0)) - exact * c
-    return all(c == 0 or (c > 0 and signed(m)) for m, c in left.items())
+    return all(c == 0 or (c > 0 and signs[m]) for m, c in left.items())

@@ -157,12 +157,25 @@ def depends_on_constants(program: Program) -> bool:
 @fact
 def conflicts_of(program: Program) -> tuple[Conflict, ...]:
     """Every pair of accesses that is not proved apart, the gravest verdict of each pair once."""
-    return _Conflicts(program, flow_of(program)).found()
+    return meetings_of(program) + aliases_of(program)
+
+
+@fact
+def meetings_of(program: Program) -> tuple[Conflict, ...]:
+    """The conflicts of accesses to one and the same tensor: no "alias"."""
+    return tuple(_analysis_of(program).meetings())
+
+
+@fact
+def aliases_of(program: Program) -> tuple[Conflict, ...]:
+    """The conflicts there would be if two tensors were one: each an "alias"."""
+    return tuple(_analysis_of(program).aliases())
 
 
 def conflicts_without(program: Program, barrier: ir.Barrier) -> tuple[Conflict, ...]:
     """The conflicts there would be if one barrier were not there: none more means that it is not needed."""
-    return _Conflicts(program, Flow(program, barrier)).found()
+    analysis = _Conflicts(program, Flow(program, barrier))
+    return (*analysis.meetings(), *analysis.aliases())
 
 
 def separates(program: Program, barrier: ir.Barrier) -> bool:
@@ -176,12 +189,24 @@ def separates(program: Program, barrier: ir.Barrier) -> bool:
 @fact
 def _ways_of(program: Program) -> frozenset[object]:
     """All that `conflicts_of` compares, to tell what a barrier less brings."""
-    return frozenset(key for *_, key in _Conflicts(program, flow_of(program)).ways())
+    return frozenset(key for *_, key in _analysis_of(program).ways())
+
+
+@fact
+def _analysis_of(program: Program) -> _Conflicts:
+    """The analysis of the program as it is, with all its barriers."""
+    return _Conflicts(program, flow_of(program))
 
 
 @fact
 def _any_rounds_of(program: Program) -> dict[object, bool]:
     """What was proved of pairs of accesses in any rounds, filled as it is asked for."""
+    return {}
+
+
+@fact
+def _proofs_of(program: Program) -> dict[str, bool]:
+    """What was proved of pairs of cells, filled as it is asked for: the key tells all of the flow that matters."""
     return {}
 
 
@@ -214,27 +239,30 @@ class _Conflicts:
         for footprint in footprints_of(program):
             if footprint.kind != "load":
                 self._writers.setdefault(footprint.access.base.name, []).append(footprint.statement)
-        self._proofs: dict[str, bool] = {}
+        self._proofs = _proofs_of(program)
         self._order = {statement: index for index, statement in enumerate(statements_of(program.body))}
         self._cell_values = CellValues(program, self.values, self._is_fixed, self._is_steady)
         self._any_rounds = _any_rounds_of(program)
         self._atomics = [s for s in statements_of(program.body) if isinstance(s, ir.Atomic)]
+        self._by_tensor: dict[str, list[Footprint]] = {}
+        for footprint in footprints_of(program) if self.axes else ():
+            self._by_tensor.setdefault(footprint.access.base.name, []).append(footprint)
+        self._groups: dict[str, list[_Group]] = {}
 
-    def found(self) -> tuple[Conflict, ...]:
-        if not self.axes:
-            return ()
-        by_tensor: dict[str, list[Footprint]] = {}
-        for footprint in footprints_of(self.program):
-            by_tensor.setdefault(footprint.access.base.name, []).append(footprint)
-        conflicts: list[Conflict] = []
-        for footprints in by_tensor.values():
+    def meetings(self) -> Iterator[Conflict]:
+        """What two blocks do to one tensor."""
+        for name, footprints in self._by_tensor.items():
             kinds = {f.kind for f in footprints}
             if "store" in kinds or {"atomic", "load"} <= kinds:
-                conflicts += self._of_tensor(self._grouped(footprints))
-        conflicts += self._aliases(by_tensor)
-        return tuple(conflicts)
+                yield from self._of_tensor(self._grouped(name))
 
-    def _grouped(self, footprints: list[Footprint]) -> list[_Group]:
+    def _grouped(self, name: str) -> list[_Group]:
+        """The footprints of a tensor, those that mean the same in one group."""
+        if name not in self._groups:
+            self._groups[name] = self._new_groups(self._by_tensor[name])
+        return self._groups[name]
+
+    def _new_groups(self, footprints: list[Footprint]) -> list[_Group]:
         groups: dict[object, _Group] = {}
         for footprint in footprints:
             context = self.values.context(footprint.evaluated)
@@ -286,11 +314,8 @@ class _Conflicts:
 
     def ways(self) -> Iterator[tuple[_Group, _Group, Reach, Reach, object]]:
         """Every way in which two accesses to one tensor can fall into one phase, with a key that tells it."""
-        by_tensor: dict[str, list[Footprint]] = {}
-        for footprint in footprints_of(self.program) if self.axes else ():
-            by_tensor.setdefault(footprint.access.base.name, []).append(footprint)
-        for footprints in by_tensor.values():
-            for a, b in _pairs(self._grouped(footprints)):
+        for name in self._by_tensor:
+            for a, b in _pairs(self._grouped(name)):
                 for start, reach_a, reach_b in self._ways(a, b):
                     key = id(a.first.access), id(b.first.access), self._loops_of(start), reach_a.key, reach_b.key
                     yield a, b, reach_a, reach_b, key
@@ -587,24 +612,20 @@ class _Conflicts:
 
     # --- aliases ----------------------------------------------------------------------------------
 
-    def _aliases(self, by_tensor: dict[str, list[Footprint]]) -> Iterator[Conflict]:
+    def aliases(self) -> Iterator[Conflict]:
         """Pairs of tensors that would conflict if the caller passed one array for both."""
-        grouped: dict[str, list[_Group]] = {}
-        names = list(by_tensor)
+        names = list(self._by_tensor)
         for name in names:
-            stores = [f for f in by_tensor[name] if f.kind == "store"]
+            stores = [f for f in self._by_tensor[name] if f.kind == "store"]
             for other in names:
                 if other == name or not stores:
                     continue
-                theirs = by_tensor[other]
+                theirs = self._by_tensor[other]
                 if any(f.kind == "store" for f in theirs) and other < name:
                     continue  # the pair was looked at from the other side
                 if not _alike(stores[0].access.base, theirs[0].access.base):
                     continue
-                for which in (name, other):
-                    if which not in grouped:
-                        grouped[which] = self._grouped(by_tensor[which])
-                conflict = self._alias(grouped[name], grouped[other])
+                conflict = self._alias(self._grouped(name), self._grouped(other))
                 if conflict is not None:
                     yield conflict
 

@@ -20,18 +20,19 @@ Monomial = tuple[Atom, ...]  # sorted by repr, repeated for powers; () is the co
 
 
 @lru_cache(maxsize=65536)  # an opaque atom holds whole keys, and every product sorts
-def _order(atom: Atom) -> str:
+def order_of(atom: Atom) -> str:
     return repr(atom)
 
 
 class Poly:
     """Immutable. `terms` maps a monomial to its non-zero coefficient."""
 
-    __slots__ = ("_key", "terms")
+    __slots__ = ("_atoms", "_key", "terms")
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
         self.terms: dict[Monomial, int] = {m: c for m, c in terms.items() if c}
         self._key: tuple[tuple[Monomial, int], ...] | None = None
+        self._atoms: frozenset[Atom] | None = None
 
     # --- making -----------------------------------------------------------------------------------
 
@@ -61,9 +62,8 @@ class Poly:
     # --- arithmetic -------------------------------------------------------------------------------
 
     def __add__(self, other: Poly | int) -> Poly:
-        other = _poly(other)
         terms = dict(self.terms)
-        for monomial, coefficient in other.terms.items():
+        for monomial, coefficient in other.terms.items() if isinstance(other, Poly) else (((), other),):
             terms[monomial] = terms.get(monomial, 0) + coefficient
         return Poly(terms)
 
@@ -71,7 +71,10 @@ class Poly:
         return Poly({m: -c for m, c in self.terms.items()})
 
     def __sub__(self, other: Poly | int) -> Poly:
-        return self + -_poly(other)
+        terms = dict(self.terms)
+        for monomial, coefficient in other.terms.items() if isinstance(other, Poly) else (((), other),):
+            terms[monomial] = terms.get(monomial, 0) - coefficient
+        return Poly(terms)
 
     def __mul__(self, other: Poly | int) -> Poly:
         other = _poly(other)
@@ -101,7 +104,9 @@ class Poly:
 
     @property
     def atoms(self) -> frozenset[Atom]:
-        return frozenset(atom for monomial in self.terms for atom in monomial)
+        if self._atoms is None:
+            self._atoms = frozenset([atom for monomial in self.terms for atom in monomial])
+        return self._atoms
 
     def coefficient(self, atom: Atom) -> Poly:
         """What multiplies the first power of `atom` (powers above one count as not linear: see `is_linear_in`)."""
@@ -160,7 +165,7 @@ class Poly:
 
 def product_of(left: Monomial, right: Monomial) -> Monomial:
     """The product of two monomials, in its one order."""
-    return tuple(sorted(left + right, key=_order)) if left and right else left or right
+    return tuple(sorted(left + right, key=order_of)) if left and right else left or right
 
 
 def _poly(operand: Poly | int) -> Poly:

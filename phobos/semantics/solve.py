@@ -9,6 +9,7 @@ their own, so `T * (G - 1 - p)` follows from `G - 1 - p` wherever `T` is never n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from marshal import dumps
 from math import gcd
 
 from phobos.semantics.poly import Atom, Poly
@@ -19,6 +20,8 @@ Sign = Callable[[Atom], bool]
 
 DEPTHS = (1, 2, 4, 6)
 BUDGET = 96
+MOST_KNOWN = 8192  # answers that are kept, of about a kilobyte each
+_known: dict[bytes, bool] = {}
 
 
 def never_negative(goal: Poly, given: Iterable[Poly], nonneg: Sign, budget: int = BUDGET) -> bool:
@@ -31,13 +34,36 @@ def never_negative(goal: Poly, given: Iterable[Poly], nonneg: Sign, budget: int 
     numbered = _Numbered(nonneg)
     terms = _primitive(numbered.terms(goal))
     constraints = [numbered.terms(g) for g in usable]
+    # A question is what it is once its atoms are numbers: the next kernel, or this one after an edit, asks it again.
+    question = numbers_of(terms, constraints, numbered.signs.nonneg, budget)
+    known = _known.get(question)
+    if known is None:
+        known = remember(_known, question, _found(terms, constraints, numbered.signs, budget))
+    return known
+
+
+def _found(goal: Terms, given: list[Terms], signs: Signs, budget: int) -> bool:
     left = [budget]
     for depth in DEPTHS:  # short proofs first: a wrong turn near the top must not eat the whole budget
-        if _search(terms, constraints, numbered.signs, depth, left, set()):
+        if _search(goal, given, signs, depth, left, set()):
             return True
         if left[0] <= 0:
             break
     return False
+
+
+def numbers_of(goal: Terms, given: list[Terms], nonneg: list[bool], budget: int = 0) -> bytes:
+    """All that an answer hangs on, the order of terms included, in few bytes: equal only for equal questions."""
+    return dumps((*goal.items(), budget, *nonneg, *(tuple(terms.items()) for terms in given)), 2)
+
+
+def remember(known: dict[bytes, bool], question: bytes, answer: bool) -> bool:
+    """Keep an answer with those known, and only so many of them."""
+    if len(known) >= MOST_KNOWN:
+        for old in [*known][: MOST_KNOWN // 4]:  # the oldest
+            known.pop(old, None)  # another thread may have taken it
+    known[question] = answer
+    return answer
 
 
 class _Numbered:
@@ -47,7 +73,7 @@ class _Numbered:
     def __init__(self, nonneg: Sign) -> None:
         self.nonneg = nonneg
         self.numbers: dict[Atom, int] = {}
-        self.signs = _Signs()
+        self.signs = Signs()
 
     def terms(self, poly: Poly) -> Terms:
         numbers, out = self.numbers, {}
@@ -64,7 +90,7 @@ class _Numbered:
         return out
 
 
-class _Signs(dict[Term, bool]):
+class Signs(dict[Term, bool]):
     """Whether a monomial is never negative, found out when first asked."""
 
     def __init__(self) -> None:
@@ -123,7 +149,7 @@ def _primitive(terms: Terms) -> Terms:
 def _search(
     goal: Terms,
     given: list[Terms],
-    signs: _Signs,
+    signs: Signs,
     depth: int,
     budget: list[int],
     seen: set[frozenset[tuple[Term, int]]],
@@ -184,26 +210,26 @@ def _cancelled(goal: Terms, coefficient: int, constraint: Terms, a: int, quotien
 def _has_opposite(monomial: Term, coefficient: int, constraint: Terms) -> bool:
     """Whether subtracting a multiple of the constraint could add the opposite of the term."""
     return any(
-        (c > 0) == (coefficient > 0) and _quotient(monomial, m) is not None for m, c in constraint.items()
+        (c > 0) == (coefficient > 0) and quotient_of(monomial, m) is not None for m, c in constraint.items()
     )
 
 
 def _options(
-    monomial: Term, coefficient: int, given: list[Terms], signs: _Signs
+    monomial: Term, coefficient: int, given: list[Terms], signs: Signs
 ) -> list[tuple[Terms, int, Term]]:
     found: list[tuple[int, int, Terms, int, Term]] = []
     for index, constraint in enumerate(given):
         for m, a in constraint.items():
             if (a > 0) != (coefficient > 0) or (not m and len(monomial) > 1):
                 continue
-            quotient = _quotient(monomial, m)
+            quotient = quotient_of(monomial, m)
             if quotient is not None and signs[quotient]:
                 found.append((len(quotient), index, constraint, a, quotient))
     found.sort(key=lambda option: (option[0], len(option[2]), option[1]))
     return [(constraint, a, quotient) for _, _, constraint, a, quotient in found]
 
 
-def _quotient(monomial: Term, divisor: Term) -> Term | None:
+def quotient_of(monomial: Term, divisor: Term) -> Term | None:
     if not divisor:
         return monomial
     if len(divisor) > len(monomial):

@@ -50,7 +50,7 @@ from phobos.check.rule import Context, Rule
 from phobos.check.walk import barriers_of, called_from
 from phobos.diagnostic import Diagnostic
 from phobos.semantics import ir
-from phobos.semantics.footprints import conflicts_of, footprints_of, separates
+from phobos.semantics.footprints import footprints_of, meetings_of, separates
 
 RULE = Rule.of(__name__, "info")
 MOST_BARRIERS = 6  # of one kernel that are looked at,
@@ -62,7 +62,7 @@ def check(context: Context) -> Iterator[Diagnostic]:
     barriers = barriers_of(program)
     if not barriers or len(barriers) > MOST_BARRIERS or len(footprints_of(program)) > MOST_ACCESSES:
         return
-    if any(conflict.kind != "alias" for conflict in conflicts_of(program)):
+    if meetings_of(program):
         return  # what is wrong, or unknown, comes first
     by_place: dict[tuple[str | None, int], list[ir.Barrier]] = {}
     for barrier in barriers:

@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from phobos.check.races import told_of
+from phobos.check.races import told_aliases_of
 from phobos.check.rule import Context, Rule
 from phobos.diagnostic import Diagnostic, Related
 from phobos.semantics import ir
@@ -48,9 +48,7 @@ RULE = Rule.of(__name__, "info")
 
 def check(context: Context) -> Iterator[Diagnostic]:
     seen: set[frozenset[object]] = set()
-    for conflict in told_of(context.program):
-        if conflict.kind != "alias":
-            continue
+    for conflict in told_aliases_of(context.program):
         one, other = conflict.first, conflict.second
         pair = frozenset((one.access.base, other.access.base))
         if pair in seen or not isinstance(one.access.base, ir.Tensor):
