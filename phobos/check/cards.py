@@ -29,16 +29,17 @@ class Residency:
 
 def residency(context: Context, target: str) -> Residency | None:
     """How many blocks of a kernel a target holds; None where PH402 speaks of its shared memory instead."""
+    from phobos.check.rules.ph402_shared_memory_exceeded import most_live
     from phobos.codegen.cards import STATIC_SHARED_BYTES, occupancy
     from phobos.codegen.cards import target as card
 
     program = context.program
     known = card(target)
     threads = program.launch.threads
-    measured = _measured(program, known.arch) if context.measure else None
-    registers, shared = measured or (0, _tile_bytes(program))
-    if shared > STATIC_SHARED_BYTES and "dynshared" not in program.flags:
+    if "dynshared" not in program.flags and most_live(program, STATIC_SHARED_BYTES).bytes > STATIC_SHARED_BYTES:
         return None
+    measured = _measured(program, known.arch) if context.measure else None
+    registers, shared = measured or (0, _shared_bytes(program, known.arch))
     need = f"{threads} threads"
     if registers:
         need += f", {registers} registers each"
@@ -70,8 +71,8 @@ def _measured(program: Program, arch: str) -> tuple[int, int] | None:
     return resources.registers, resources.static_shared_bytes + emitted.dynamic_shared_bytes
 
 
-def _tile_bytes(program: Program) -> int:
-    """Shared bytes of one block: its tiles where they take the most."""
-    from phobos.check.rules.ph402_shared_memory_exceeded import most_live
+def _shared_bytes(program: Program, arch: str) -> int:
+    """Shared bytes of one block, as the emitter plans them."""
+    from phobos.lowering.decide import Options, decide
 
-    return most_live(program).bytes
+    return decide(program, Options(arch=arch)).shared.bytes

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from phobos.codegen import cooperative, elementwise, spelling
+from phobos.codegen.cards import STATIC_SHARED_BYTES
 from phobos.codegen.context import Context, Site
 from phobos.codegen.device import pieces_for
 from phobos.codegen.expressions import as_type, dtype_of, point, scalar
@@ -60,7 +61,7 @@ def emit(lowered: Lowered, file: str, line_of: Callable[[Span], int]) -> Emitted
     body = _body(context)
     arguments = _arguments(context)
     threads = program.launch.threads
-    dynamic = lowered.shared.bytes if "dynshared" in program.flags else 0
+    dynamic = lowered.shared.bytes if "dynshared" in program.flags or lowered.shared.bytes > STATIC_SHARED_BYTES else 0
     static = 0 if dynamic else lowered.shared.bytes
     symbol = spelling.kernel_symbol(program.name)
     head = _head(context, symbol, arguments, dynamic, static)

@@ -348,22 +348,20 @@ def _most_shared(program: Program) -> int:
 
 
 def tensorcore_lines(document: Document, place: Place, program: Program) -> list[str]:
-    from phobos.check.rules.ph404_tensorcore_fallback import products_of
-    from phobos.lowering.tensorcores import reason_against
+    from phobos.lowering.decide import decisions_of
 
     lines = []
-    for product in products_of(program):
-        row = row_of(document, place, product.span.owner, product.span.start)
-        against = reason_against(product)
-        how = "runs on tensor cores" if against is None else f"runs on the ordinary units: {against.why}"
+    for dot, product in decisions_of(program).products.items():
+        row = row_of(document, place, dot.span.owner, dot.span.start)
+        how = "runs on tensor cores" if product.against is None else f"runs on the ordinary units: {product.reason}"
         lines.append(f"The product on line {row} {how}.")
     return lines or ["No product in this kernel."]
 
 
 def pipeline_lines(document: Document, place: Place, program: Program) -> list[str]:
-    from phobos.lowering.pipelines import pipelines_of
+    from phobos.lowering.decide import decisions_of
 
-    found = pipelines_of(program)
+    found = decisions_of(program).pipelines
     if not found.loops:
         return [f"No loop is double-buffered: {found.summary}."]
     rows = sorted({row_of(document, place, loop.span.owner, loop.span.start) or 0 for loop in found.loops})

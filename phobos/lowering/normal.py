@@ -2,7 +2,8 @@
 
 `t = exp(x - rowmax(x))` becomes a `Reduce` into a temporary and an elementwise statement. A `dot` that is a
 summand of what its variable becomes (`acc += dot(..)`, `acc = acc * s + dot(..)`, in any order) accumulates in
-the variable; any other `dot` gets a temporary. Nothing here depends on how a value was spelled or named.
+the variable; any other `dot` gets a temporary. Where a kernel asks for a pipeline, a tile that is loaded only to be
+an operand is not copied first. Nothing here depends on how a value was spelled or named.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ DOTS = ("dot", "dot_t")
 def normalise(program: Program) -> tuple[ir.Block, dict[ir.Statement, ir.Statement]]:
     """The program's body in normal form, and for each of its loops the loop of the program that it was."""
     origins: dict[ir.Statement, ir.Statement] = {}
+    once = _used_once(program) if "pipeline" in program.flags else set()
 
     def block(old: ir.Block) -> ir.Block:
         out: list[ir.Statement] = []
@@ -28,7 +30,7 @@ def normalise(program: Program) -> tuple[ir.Block, dict[ir.Statement, ir.Stateme
             _statement(statement, out, block)
             if isinstance(statement, (ir.For, ir.While)):
                 origins[out[-1]] = statement
-        return ir.Block(tuple(out))
+        return ir.Block(tuple(_without_copies(out, once) if once else out))
 
     return block(program.body), origins
 
@@ -188,6 +190,77 @@ def _operand(argument: ir.Expression, out: list[ir.Statement]) -> ir.Expression:
     if isinstance(inner, (ir.Load, ir.VariableRef)):
         return pulled
     return _ref(pulled, _copy(pulled, out))
+
+
+# --- tiles that are loaded only to be an operand ---------------------------------------------------------
+
+
+def _used_once(program: Program) -> set[ir.Variable]:
+    """The variables that one place reads, and none writes after their definition."""
+    uses: dict[ir.Variable, int] = {}
+
+    def use(variable: ir.Variable, count: int) -> None:
+        uses[variable] = uses.get(variable, 0) + count
+
+    for statement in walk.statements(program.body):
+        if isinstance(statement, ir.Assign):
+            use(statement.variable, 2)
+        if isinstance(statement, (ir.Store, ir.DefineView)) and isinstance(statement.access.base, ir.Variable):
+            use(statement.access.base, 2)
+        for root in walk.expressions(statement):
+            for one in walk.every(root):
+                if isinstance(one, ir.VariableRef):
+                    use(one.variable, 1)
+                elif isinstance(one, ir.Load) and isinstance(one.access.base, ir.Variable):
+                    use(one.access.base, 2)
+    return {variable for variable, count in uses.items() if count == 1}
+
+
+def _without_copies(statements: list[ir.Statement], once: set[ir.Variable]) -> list[ir.Statement]:
+    """Where nothing can change a loaded tile before the product that reads it, the product loads it itself."""
+    out = list(statements)
+    for i, statement in enumerate(statements):
+        match statement:
+            case ir.Define(variable=variable, value=ir.Load(access=access) as load) if (
+                variable in once and load.type == variable.type and isinstance(access.base, ir.Tensor)
+            ):
+                j = _reader(out, i + 1, variable)
+                if j is not None:
+                    dot = out[j]
+                    assert isinstance(dot, ops.Dot)
+                    left, right = (_instead(operand, variable, load) for operand in (dot.left, dot.right))
+                    out[j] = replace(dot, left=left, right=right)
+                    out[i] = ir.Evaluate(statement.span, statement.calls, load)
+    return [s for s in out if not isinstance(s, ir.Evaluate)]
+
+
+def _reader(statements: list[ir.Statement], start: int, variable: ir.Variable) -> int | None:
+    """The product that reads a variable, where no store, atomic or change of a number comes before it."""
+    for j in range(start, len(statements)):
+        statement = statements[j]
+        match statement:
+            case ops.Dot(left=left, right=right):
+                if any(_is(_inner(operand), variable) for operand in (left, right)):
+                    return j
+            case ir.Define() | ir.DefineView():
+                pass
+            case ir.Assign(variable=changed) if walk.is_tile(changed.type):
+                pass
+            case _:
+                return None
+    return None
+
+
+def _inner(operand: ir.Expression) -> ir.Expression:
+    while isinstance(operand, ir.Convert):
+        operand = operand.operand
+    return operand
+
+
+def _instead(operand: ir.Expression, variable: ir.Variable, load: ir.Load) -> ir.Expression:
+    if isinstance(operand, ir.Convert):
+        return replace(operand, operand=_instead(operand.operand, variable, load))
+    return load if _is(operand, variable) else operand
 
 
 def _copy(source: ir.Expression, out: list[ir.Statement]) -> ir.Variable:

@@ -11,7 +11,7 @@ from phobos.language.scalars import scalar
 from phobos.lowering import ops, walk
 from phobos.lowering.layout import Layout
 from phobos.lowering.layouts import Layouts
-from phobos.lowering.tensorcores import reason_against
+from phobos.lowering.tensorcores import BESIDE_ANOTHER, NOT_ASKED, Against, against
 from phobos.semantics import ir
 from phobos.semantics.program import Program
 from phobos.value import value
@@ -20,7 +20,6 @@ STEP = 16  # of K, where it is that long
 FRAGMENT_STEP, FRAGMENT_DEPTH = 32, 16  # of K on tensor cores, and of one instruction
 PAD = 4  # elements after each staged row, against bank conflicts
 FRAGMENT_PAD = 8
-NOT_ASKED = "no `@tensorcore`"
 
 
 @value
@@ -37,7 +36,7 @@ class Operand:
 class Product:
     """`dtype` is what operands are multiplied in, `total` what is accumulated: f32, f64 or i32.
 
-    `unit` is "fma" or "mma"; `reason` says why tensor cores are not used.
+    `unit` is "fma" or "mma"; `against` says why tensor cores are not used.
     """
 
     left: Operand
@@ -52,47 +51,40 @@ class Product:
     left_bytes: int
     right_bytes: int
     unit: str
-    reason: str
+    against: Against | None
     stages: int = 1  # buffers for the operands; more than one where its loop is pipelined
 
     @property
     def staged_bytes(self) -> int:
         return self.left_bytes + self.right_bytes
 
+    @property
+    def reason(self) -> str:
+        return self.against.why if self.against is not None else ""
 
-def against_tensor_cores(program: Program, body: ir.Block) -> dict[ir.Statement, str]:
-    """For each product why it runs on the ordinary units; "" for those on tensor cores."""
-    found: dict[ir.Statement, str] = {}
-    for dot in walk.statements(body):
-        if not isinstance(dot, ops.Dot):
-            continue
-        if "tensorcore" not in program.flags:
-            found[dot] = NOT_ASKED
-            continue
-        name = "dot_t" if dot.transposed else "dot"
-        against = reason_against(ir.BuiltinCall(dot.span, dot.calls, dot.result.type, name, (dot.left, dot.right)))
-        if against is not None:
-            found[dot] = against.why
-        elif not isinstance(dot.result.type, ir.TileT) or dot.result.type.dtype not in ("f32", "f16", "bf16"):
-            found[dot] = "its result is not f32, f16 or bf16"
-        else:
-            found[dot] = ""
-    return found
+
+def against_tensor_cores(program: Program, body: ir.Block) -> dict[ir.Statement, Against | None]:
+    """For each product by itself why it runs on the ordinary units; None where tensor cores would take it."""
+    asked = "tensorcore" in program.flags
+    return {dot: against(dot) if asked else NOT_ASKED for dot in walk.statements(body) if isinstance(dot, ops.Dot)}
 
 
 def products_of(
-    body: ir.Block, layouts: Layouts, shared: dict[ir.Variable, str], reasons: dict[ir.Statement, str], arch: str
+    body: ir.Block,
+    layouts: Layouts,
+    shared: dict[ir.Variable, str],
+    reasons: dict[ir.Statement, Against | None],
+    arch: str,
 ) -> dict[ir.Statement, Product]:
     found: dict[ir.Statement, Product] = {}
     for statement in walk.statements(body):
         if isinstance(statement, ops.Dot):
             layout = layouts.of(statement)
             reason = reasons[statement]
-            if layout.is_fragment and not reason:
+            if layout.is_fragment and reason is None:
                 found[statement] = _on_tensor_cores(statement, layout, shared, arch)
             else:
-                reason = reason or "another product on the same tile runs on the ordinary units"
-                found[statement] = _on_ordinary_units(statement, layout, shared, reason)
+                found[statement] = _on_ordinary_units(statement, layout, shared, reason or BESIDE_ANOTHER)
     return found
 
 
@@ -107,12 +99,22 @@ def padded(products: dict[ir.Statement, Product]) -> frozenset[ir.Variable]:
     )
 
 
-def _on_ordinary_units(dot: ops.Dot, layout: Layout, shared: dict[ir.Variable, str], reason: str) -> Product:
+def whole_rounds(dot: ops.Dot, product: Product, shared: dict[ir.Variable, str], arch: str) -> Product:
+    """The same product with all of K staged at once, as a pipelined loop needs it."""
+    assert product.length is not None
+    if product.against is not None:
+        return _on_ordinary_units(dot, product.layout, shared, product.against, product.length)
+    return _on_tensor_cores(dot, product.layout, shared, arch, whole=True)
+
+
+def _on_ordinary_units(
+    dot: ops.Dot, layout: Layout, shared: dict[ir.Variable, str], reason: Against, longest: int = STEP
+) -> Product:
     left, right = _operand(dot.left, shared), _operand(dot.right, shared)
     known = _length(dot)
     assert isinstance(dot.result.type, ir.TileT)
     dtype = {"f16": "f32", "bf16": "f32", "i8": "i32", "u8": "i32"}.get(dot.result.type.dtype, dot.result.type.dtype)
-    step = STEP if known is None else min(known, STEP)
+    step = STEP if known is None else min(known, longest)
     size = scalar(dtype).bytes
     left_pitch, right_pitch = step + PAD, layout.columns + PAD
     return Product(
@@ -122,14 +124,16 @@ def _on_ordinary_units(dot: ops.Dot, layout: Layout, shared: dict[ir.Variable, s
     )  # fmt: skip
 
 
-def _on_tensor_cores(dot: ops.Dot, layout: Layout, shared: dict[ir.Variable, str], arch: str) -> Product:
+def _on_tensor_cores(
+    dot: ops.Dot, layout: Layout, shared: dict[ir.Variable, str], arch: str, whole: bool = False
+) -> Product:
     left, right = _operand(dot.left, shared), _operand(dot.right, shared)
     both = {_read_as(dot.left), _read_as(dot.right)}
     dtype = "bf16" if both == {"bf16"} and arch != "sm_75" else "f16"
     left, right = (_in_place(operand, dtype) for operand in (left, right))
     known = _length(dot)
     step = FRAGMENT_STEP if known is None or known % FRAGMENT_STEP == 0 else FRAGMENT_DEPTH
-    if known == 2 * FRAGMENT_STEP:
+    if known is not None and (whole or known == 2 * FRAGMENT_STEP):
         step = known
     if not left.staged and not right.staged:
         assert known is not None
@@ -140,7 +144,7 @@ def _on_tensor_cores(dot: ops.Dot, layout: Layout, shared: dict[ir.Variable, str
     return Product(
         left, right, layout, dtype, "f32", known, step, left_pitch, right_pitch,
         _rounded(left.staged * layout.rows * left_pitch * 2), _rounded(right.staged * right_rows * right_pitch * 2),
-        "mma", "",
+        "mma", None,
     )  # fmt: skip
 
 

@@ -5,10 +5,12 @@ Operands are rounded to f16 (bf16 stays bf16) and accumulated in f32, in pieces 
 
 from __future__ import annotations
 
+from phobos.lowering import ops
 from phobos.semantics import ir
 from phobos.value import value
 
 ROWS, COLUMNS, DEPTH = 16, 8, 16
+RESULTS = ("f32", "f16", "bf16")
 
 
 @value
@@ -16,23 +18,24 @@ class Against:
     """`why` in half a sentence, `what` the product is, `instead` the nearest that would work."""
 
     why: str
-    what: str
-    instead: str
+    what: str = ""
+    instead: str = ""
 
 
-def reason_against(product: ir.BuiltinCall) -> Against | None:
-    """Why a `dot` or `dot_t` runs on the ordinary units, or None where tensor cores take it."""
-    left, right = product.arguments[0].type, product.arguments[1].type
-    if (
-        not isinstance(left, ir.TileT)
-        or not isinstance(right, ir.TileT)
-        or len(left.shape) != 2
-        or len(right.shape) != 2
-    ):
-        return None
+NOT_ASKED = Against("no `@tensorcore`")
+BESIDE_ANOTHER = Against(
+    "another product on the same tile runs on the ordinary units",
+    "accumulates in one tile with another",
+    "give each product a tile of its own, or shapes that tensor cores take to all",
+)
+
+
+def against(dot: ops.Dot) -> Against | None:
+    """Why a product by itself runs on the ordinary units, or None where tensor cores would take it."""
+    left, right = dot.left.type, dot.right.type
+    assert isinstance(left, ir.TileT) and isinstance(right, ir.TileT)
     rows, depth = left.shape
-    columns = right.shape[1] if product.name == "dot" else right.shape[0]
-    shown = f"{_show(rows)} x {_show(columns)} x {_show(depth)}"
+    columns = right.shape[0] if dot.transposed else right.shape[1]
     for operand in (left, right):
         if operand.dtype not in ("f16", "bf16", "f32"):
             return Against(
@@ -48,9 +51,13 @@ def reason_against(product: ir.BuiltinCall) -> Against | None:
             ]
             return Against(
                 f"its {what} {'are' if what != 'depth' else 'is'} {length}, no multiple of {unit}",
-                f"{shown} (rows x columns x depth)",
+                f"{_show(rows)} x {_show(columns)} x {_show(depth)} (rows x columns x depth)",
                 f"the nearest shape that works is {' x '.join(near)}",
             )
+    result = dot.result.type
+    if not isinstance(result, ir.TileT) or result.dtype not in RESULTS:
+        shown = result.dtype if isinstance(result, ir.TileT) else "no tile"
+        return Against(f"its result is {shown}", f"a product into {shown}", f"use a result of {', '.join(RESULTS)}")
     return None
 
 

@@ -14,7 +14,7 @@ from phobos.codegen.kernel import Emitted, emit
 from phobos.codegen.resources import Resources, resources_of
 from phobos.diagnostic import Span
 from phobos.errors import LaunchError
-from phobos.lowering.decide import Options, lower
+from phobos.lowering.decide import Lowered, Options, lower, total_bytes
 from phobos.lowering.support import missing
 from phobos.runtime.faults import refusal
 from phobos.semantics import ir
@@ -76,22 +76,7 @@ def spelled(module: Module, unit: Unit, options: Options) -> Emitted:
             module, unit, None, f"`{program.name}` cannot run on a GPU: {first.what}", first.span, label=first.label
         )
     lowered = lower(program, options)
-    limit = shared_limit(unit, options.arch)
-    if lowered.shared.bytes > limit:
-        dynamic = "dynshared" in program.flags
-        largest = max(lowered.shared.places.values(), key=lambda place: place.bytes)
-        thing = largest.thing
-        if isinstance(thing, ir.Variable):
-            span, name = thing.span, f"`{thing.name}`" if thing.name else "a temporary tile"
-        else:
-            span, name = thing.statement.span, thing.purpose
-        raise refusal(
-            module, unit, None,
-            f"`{program.name}` needs {lowered.shared.bytes} bytes of shared memory, {limit} are the most on "
-            f"{options.arch}{'' if dynamic else ' without `@dynshared`'}",
-            span, label=f"the largest part is {name} with {largest.bytes} bytes",
-            help="choose smaller tiles" if dynamic else "add `@dynshared`, or choose smaller tiles",
-        )  # fmt: skip
+    _check_shared(module, unit, lowered)
 
     def line_of(span: Span) -> int:
         place = module.absolute(unit, span)
@@ -100,11 +85,35 @@ def spelled(module: Module, unit: Unit, options: Options) -> Emitted:
     return emit(lowered, module.path, line_of)
 
 
-def shared_limit(unit: Unit, arch: str) -> int:
-    """Bytes of shared memory that a CTA of this kernel may have."""
-    if "dynshared" in unit.program.flags and arch in cards.LIMITS:
-        return cards.LIMITS[arch].shared_bytes_per_cta
-    return cards.STATIC_SHARED_BYTES
+def _check_shared(module: Module, unit: Unit, lowered: Lowered) -> None:
+    """Refuse more shared memory than there is: for tiles by the count of PH402, for all together by the card's."""
+    tiles, arch, static = lowered.most_tiles, lowered.options.arch, "dynshared" not in lowered.program.flags
+    parts = [(f"`{tile.name}`", tile.span, size) for tile, size in tiles]
+    needed, limit = total_bytes(tiles), cards.STATIC_SHARED_BYTES
+    if not static or needed <= limit:
+        static = False
+        needed, limit = lowered.shared.bytes, shared_limit(arch)
+        parts = []
+        for thing, place in lowered.shared.places.items():
+            if isinstance(thing, ir.Variable):
+                parts.append((f"`{thing.name}`" if thing.name else "a temporary tile", thing.span, place.bytes))
+            else:
+                parts.append((thing.purpose, thing.statement.span, place.bytes))
+    if needed <= limit:
+        return
+    name, span, size = max(parts, key=lambda part: part[2])
+    raise refusal(
+        module, unit, None,
+        f"`{lowered.program.name}` needs {needed} bytes of shared memory, {limit} are the most on "
+        f"{arch}{' without `@dynshared`' if static else ''}",
+        span, label=f"the largest part is {name} with {size} bytes",
+        help="add `@dynshared`, or choose smaller tiles" if static else "choose smaller tiles",
+    )  # fmt: skip
+
+
+def shared_limit(arch: str) -> int:
+    """Bytes of shared memory that a CTA may have. What tiles may take without `@dynshared` is less (PH402)."""
+    return cards.LIMITS[arch].shared_bytes_per_cta if arch in cards.LIMITS else cards.STATIC_SHARED_BYTES
 
 
 def build(module: Module, unit: Unit, options: Options) -> CompiledKernel:

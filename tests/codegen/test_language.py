@@ -442,3 +442,49 @@ def test_a_pipelined_loop_that_never_runs_leaves_its_sum() -> None:
         {"from": 16},
         grid=(1, 1, 1),
     )
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16"])
+def test_pipelines_that_are_asked_for_take_whole_rounds_and_make_no_copies(dtype: str) -> None:
+    made = agree(
+        f"""
+        @pipeline
+        {"@tensorcore" if dtype == "f16" else ""}
+        @launch(64)
+        kernel k(A: tensor<{dtype}>[M, K], B: tensor<{dtype}>[K, N], C: tensor<f32>[M, N]) {{
+          let r = ctx.block.x * 32
+          var acc: tile<f32>[32, 32] = 0.0
+          for k in range(0, K, 48) {{
+            let a = A[r :+ 32, k :+ 48]
+            var b = B[k :+ 48, 0 :+ 32]
+            acc += dot(a, b)
+          }}
+          C[r :+ 32, 0 :+ 32] = acc
+        }}
+        """,
+        {"M": 40, "N": 30, "K": 48 * 4 + 5},
+        grid=(2, 1, 1),
+        orders=(0, 1, 3),
+        tolerance=2e-3,
+    )
+    assert "ph_copies_wait" in made.text
+
+
+def test_a_copy_that_keeps_what_is_stored_over_stays_a_copy() -> None:
+    agree(
+        """
+        @pipeline
+        @launch(64)
+        kernel k(A: tensor<f32>[M, K], B: tensor<f32>[K, N], C: tensor<f32>[M, N]) {
+          var acc: tile<f32>[16, 16] = 0.0
+          for k in range(0, K, 16) {
+            var a = A[0 :+ 16, k :+ 16]
+            A[0 :+ 16, k :+ 16] = 0.0
+            acc += dot(a, B[k :+ 16, 0 :+ 16])
+          }
+          C[0 :+ 16, 0 :+ 16] = acc
+        }
+        """,
+        {"M": 16, "N": 16, "K": 48},
+        grid=(1, 1, 1),
+    )

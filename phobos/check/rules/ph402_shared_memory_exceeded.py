@@ -102,27 +102,13 @@ def _limit(context: Context) -> tuple[int, str]:
 
 def most_live(program: Program, limit: int = 0) -> Live:
     """The tiles in shared memory where they take the most; empty where all tiles together cannot pass `limit`."""
-    if sum(_bytes(variable.type) for variable in program.variables) <= limit // 2:  # the layout pads by less than that
+    if sum(_bytes(variable.type) for variable in program.variables) <= limit:
         return Live((), 0)
-    from phobos.lowering.homes import shared_variables
-    from phobos.lowering.normal import normalise
-    from phobos.lowering.shared import plan
+    from phobos.lowering.decide import decisions_of, total_bytes
 
-    body, _ = normalise(program)
-    tiles = {v: reason for v, reason in shared_variables(body).items() if v.kind in ("var", "let") and v.name}
-    places = plan(body, tiles, []).places
-    best: Live = Live((), 0)
-    for at in {place.first for place in places.values()}:
-        alive = [
-            (thing, place.bytes)
-            for thing, place in places.items()
-            if isinstance(thing, ir.Variable) and place.first <= at <= place.last
-        ]
-        size = sum(count for _, count in alive)
-        if size > best.bytes:
-            order = {variable: number for number, variable in enumerate(program.variables)}
-            best = Live(tuple(sorted(alive, key=lambda one: order.get(one[0], 0))), size)
-    return best
+    tiles = decisions_of(program).most_tiles
+    order = {variable: number for number, variable in enumerate(program.variables)}
+    return Live(tuple(sorted(tiles, key=lambda one: order.get(one[0], 0))), total_bytes(tiles))
 
 
 def _bytes(type_: ir.Type) -> int:

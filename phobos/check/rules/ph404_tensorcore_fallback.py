@@ -59,8 +59,7 @@ def check(context: Context) -> Iterator[Diagnostic]:
     if attribute is None or any(problem.severity == "error" for problem in program.problems):
         return
     span = Span(None, attribute.start, attribute.end)
-    products = products_of(program)
-    if not products:
+    if not has_products(program):
         yield RULE.at(
             span,
             "`@tensorcore` has no effect: there is no product in the kernel",
@@ -68,27 +67,25 @@ def check(context: Context) -> Iterator[Diagnostic]:
             help="remove it, or compute with `dot` or `dot_t`",
         )
         return
-    from phobos.lowering.tensorcores import reason_against
+    from phobos.lowering.decide import decisions_of
 
-    for product in products:
-        reason = reason_against(product)
-        if reason is not None:
+    for dot, product in decisions_of(program).products.items():
+        if product.against is not None:
             yield RULE.at(
                 span,
-                f"`@tensorcore` has no effect on this product: {reason.why}",
+                f"`@tensorcore` has no effect on this product: {product.against.why}",
                 label="runs on the ordinary units",
-                related=(Related(product.span, reason.what), *called_from(product.calls)),
-                help=reason.instead,
+                related=(Related(dot.span, product.against.what), *called_from(dot.calls)),
+                help=product.against.instead,
             )
             return
 
 
-def products_of(program: Program) -> list[ir.BuiltinCall]:
-    """Every `dot` and `dot_t`."""
-    return [
-        one
+def has_products(program: Program) -> bool:
+    """Whether a `dot` or `dot_t` stands in the kernel."""
+    return any(
+        isinstance(one, ir.BuiltinCall) and one.name in ("dot", "dot_t")
         for place in places_of(program)
         for expression in expressions(place.statement)
         for one in inside(expression)
-        if isinstance(one, ir.BuiltinCall) and one.name in ("dot", "dot_t")
-    ]
+    )

@@ -1,7 +1,8 @@
 """`@pipeline` asks for a double-buffered loop, and there is none.
 
 ## What it does
-Reports a kernel with `@pipeline` in which no loop loads tiles for a `dot`, with the reasons.
+Reports a kernel with `@pipeline` in which no loop is double-buffered, with the reasons: an error where no loop loads
+tiles for a `dot`, a warning where one does and the emitter fetches them only when they are needed.
 
 ## Why it is bad
 The attribute is an assertion: it is written so that a kernel that lost its pipeline does not pass unnoticed.
@@ -25,7 +26,8 @@ kernel scale(X: tensor<f32>[N]) {
 ```
 
 ## Fix
-Remove the attribute, or load the operands of a `dot` in a loop.
+Remove the attribute, or load the operands of a `dot` in a loop. What is double-buffered holds one `dot` that
+accumulates into a tile, views and numbers, and nothing else; two buffers for its operands must fit.
 
 ## Limits
 What the emitter of this project does is reported; another compiler may decide otherwise.
@@ -47,16 +49,23 @@ def check(context: Context) -> Iterator[Diagnostic]:
     attribute = program.flags.get("pipeline")
     if attribute is None or any(problem.severity == "error" for problem in program.problems):
         return
-    from phobos.lowering.pipelines import pipelines_of
+    from phobos.lowering.decide import decisions_of
 
-    found = pipelines_of(program)
+    found = decisions_of(program).pipelines
     if found.loops:
         return
-    related = tuple(item for span, calls, why in found.reasons for item in (Related(span, why), *called_from(calls)))
     yield RULE.at(
         Span(None, attribute.start, attribute.end),
-        "`@pipeline` asks for a double-buffered loop, and no loop can be one",
+        "`@pipeline` asks for a double-buffered loop, and no loop " + ("is one" if found.possible else "can be one"),
+        severity="warning" if found.possible else "error",
         label=found.summary,
-        related=related,
-        help="load the operands of a `dot` from tensors in a loop, or remove the attribute",
+        related=tuple(
+            item
+            for one in found.obstacles
+            if one.possible or not found.possible
+            for item in (Related(one.span, one.why), *called_from(one.calls))
+        ),
+        help="let a loop hold one `dot` of tiles loaded in it, accumulated into a tile, or remove the attribute"
+        if found.possible
+        else "load the operands of a `dot` from tensors in a loop, or remove the attribute",
     )
