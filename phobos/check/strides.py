@@ -12,6 +12,7 @@ from itertools import product
 from phobos.check.walk import accesses, places_of
 from phobos.diagnostic import Span
 from phobos.semantics import ir
+from phobos.semantics.coverage import Covered, hangs_on_the_grid
 from phobos.semantics.grid_constants import grid_constants_of
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program, fact
@@ -31,8 +32,9 @@ class Stride:
     """A mismatch. `kind`: "grid" (the step holds the grid's extent), "literal" (PH212) or "other".
 
     `first` is F, `step` the step, both as the text has them (constants by name). `flaw` says what goes wrong, for
-    "grid"; `literal` is the number of blocks that is written, for "literal". `place` is the step, or, in a loop that
-    counts its rounds, the index that is computed from the round; `start` where the block's own start stands.
+    "grid", and `certain` that sizes were found at which it happens; `literal` is the number of blocks that is
+    written, for "literal". `place` is the step, or, in a loop that counts its rounds, the index that is computed from
+    the round; `start` where the block's own start stands.
     """
 
     loop: ir.For | ir.While
@@ -43,6 +45,7 @@ class Stride:
     first: Poly
     step: Poly
     flaw: str
+    certain: bool
     literal: int
 
 
@@ -64,6 +67,8 @@ def strides_of(program: Program) -> tuple[Stride, ...]:
     out: list[Stride] = []
     for loop in values.loops.values():
         statement = loop.statement
+        if statement in values.unreachable or any(one in values.unreachable for one in statement.body.statements[:1]):
+            continue
         if loop.lo is not None and BLOCK not in loop.lo.atoms:
             out += _counted(program, values, loop)
         if not isinstance(statement, ir.For) or loop.lo is None or loop.step is None:
@@ -76,18 +81,20 @@ def strides_of(program: Program) -> tuple[Stride, ...]:
             continue
         shown_first, shown_step = written(text.lo.coefficient(BLOCK)), written(text.step)
         if GRID in loop.step.atoms:
-            flaw = _flaw(values, loop, list(_spans(program, loop, values)), loop.step)
+            spans = list(_spans(program, loop, values))
+            flaw = _flaw(values, loop, spans, loop.step)
             if flaw is not None:
-                out.append(_at_loop(statement, "grid", shown_first, shown_step, flaw, 0))
+                certain = hangs_on_the_grid(values, _covered(spans))
+                out.append(_at_loop(statement, "grid", shown_first, shown_step, flaw, certain, 0))
         elif loop.step != first and _all_walk_to_one_end(loop) and _starts_stored_span(program, values, loop):
             literal = _multiple(shown_step, shown_first)
             kind = "literal" if literal > 1 else "other"
-            out.append(_at_loop(statement, kind, shown_first, shown_step, "", literal))
+            out.append(_at_loop(statement, kind, shown_first, shown_step, "", False, literal))
     return tuple(out)
 
 
-def _at_loop(loop: ir.For, kind: str, first: Poly, step: Poly, flaw: str, literal: int) -> Stride:
-    return Stride(loop, loop.step.span, loop.lo.span, loop.calls, kind, first, step, flaw, literal)
+def _at_loop(loop: ir.For, kind: str, first: Poly, step: Poly, flaw: str, certain: bool, literal: int) -> Stride:
+    return Stride(loop, loop.step.span, loop.lo.span, loop.calls, kind, first, step, flaw, certain, literal)
 
 
 def _counted(program: Program, values: Values, loop: LoopFact) -> Iterator[Stride]:
@@ -106,7 +113,8 @@ def _counted(program: Program, values: Values, loop: LoopFact) -> Iterator[Strid
         if flaw is not None:
             sub = access.subs[axis]
             span = sub.index.span if isinstance(sub, ir.PointSub) else sub.first.span
-            yield Stride(loop.statement, span, None, access.calls, "grid", first, step, flaw, 0)
+            certain = hangs_on_the_grid(values, _covered(alike))
+            yield Stride(loop.statement, span, None, access.calls, "grid", first, step, flaw, certain, 0)
             return
 
 
@@ -170,9 +178,7 @@ def _starts_stored_span(program: Program, values: Values, loop: LoopFact) -> boo
 
 def _flaw(values: Values, loop: LoopFact, spans: list[SpanIn], step: Poly) -> str | None:
     """What the step does wrong at some small grid, or None where nothing is found or the cells cannot be counted."""
-    spans = spans[:MOST]
-    if any(stored for _, _, _, stored, _, _ in spans):
-        spans = [span for span in spans if span[3]]
+    spans = _judged(spans)
     by_axis: dict[tuple[str, int], list[tuple[Poly, Poly]]] = {}
     for tensor, axis, _, _, first, length in spans:
         by_axis.setdefault((tensor, axis), []).append((first, length))
@@ -187,6 +193,16 @@ def _flaw(values: Values, loop: LoopFact, spans: list[SpanIn], step: Poly) -> st
                     else f"with {shown_grid}, two blocks do the same cells of `{tensor}`"
                 )
     return None
+
+
+def _judged(spans: list[SpanIn]) -> list[SpanIn]:
+    """The stored spans, or all where none is stored."""
+    spans = spans[:MOST]
+    return [span for span in spans if span[3]] or spans
+
+
+def _covered(spans: list[SpanIn]) -> list[Covered]:
+    return [Covered(access, axis, first, length) for _, axis, access, _, first, length in _judged(spans)]
 
 
 def _flaw_at(values: Values, loop: LoopFact, spans: list[tuple[Poly, Poly]], stride: Poly, grid: int) -> str | None:

@@ -2,8 +2,8 @@
 
 ## What it does
 Reports, in a `@persistent` kernel, a `for` from `b * F + c` whose step is not `F` times the number of
-blocks. An error where the step contains the number of blocks and cells are left out or done twice; a warning
-where it does not contain it.
+blocks. An error where the step contains the number of blocks and, at some sizes that were tried, cells are left
+out or done twice; a warning where it does not contain it, or where only loaded data says that blocks come by.
 
 ## Why it is bad
 Blocks start F cells apart. If one round of all of them covers more or less than a step, cells are left out
@@ -56,16 +56,16 @@ def check(context: Context) -> Iterator[Diagnostic]:
             continue
         first, step = show(stride.first), show(stride.step)
         wanted = f"{first} * ctx.blocks.x" if first != "1" else "ctx.blocks.x"
-        certain = stride.kind == "grid"
+        speaks_of_grid = stride.kind == "grid"
         yield RULE.at(
             stride.place,
             f"blocks start {first} cells apart, but step by {step}"
             if first != "1"
             else f"blocks start one cell apart, but step by {step}",
-            severity="error" if certain else "warning",
+            severity="error" if stride.certain else "warning",
             label=stride.flaw or "does not grow with the number of blocks",
             related=unique([(stride.start, f"each block starts {first} after the one before")] if stride.start else [])
             + called_from(stride.calls),
-            notes=() if certain else ("with another number of blocks cells are left out or done twice",),
+            notes=() if speaks_of_grid else ("with another number of blocks cells are left out or done twice",),
             help=f"step by `{wanted}`",
         )
