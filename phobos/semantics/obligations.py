@@ -18,11 +18,12 @@ from phobos.semantics.poly import Poly
 from phobos.semantics.program import Program, Promise, fact
 from phobos.semantics.uniformity import Level, uniformity_of
 from phobos.semantics.values import Values, statements_of, values_of
+from phobos.semantics.walking import expressions_in, is_integer, subscript_parts, walk
 from phobos.value import value
 
 Kind = Literal[
     "one-dimensional-grid", "resident", "same-barriers", "barrier-tensor", "aligned", "no-overlap",
-    "grid-at-most", "grid-constant", "extent-agrees", "index-fits", "uniform",
+    "grid-at-most", "grid-constant", "extent-agrees", "index-fits", "positive-step", "nonzero-divisor", "uniform",
 ]
 State = Literal["proved", "refuted", "launch", "device", "doubtful"]
 
@@ -53,7 +54,7 @@ def obligations_of(program: Program) -> tuple[Obligation, ...]:
     found: list[Obligation] = []
     for part in (
         _grid_shape, _residency, _barriers, _barrier_tensors, _promises, _overlaps, _races, _limits, _constants,
-        _extents, _indices, _assumptions,
+        _extents, _indices, _numbers, _assumptions,
     ):
         found.extend(part(program))
     return tuple(found)
@@ -299,6 +300,34 @@ def _indices(program: Program) -> Iterator[Obligation]:
                 "index-fits", "proved" if inside else "device", statement.span, statement.calls,
                 f"the index into `{statement.tensor.name}` must be inside it", statement, None,
             )
+
+
+def _numbers(program: Program) -> Iterator[Obligation]:
+    """Steps and divisors that nothing proves sound; those that are proved need no word."""
+    values: Values = values_of(program)
+    for statement in statements_of(program.body):
+        context = values.context(statement)
+        if isinstance(statement, ir.For) and not values.holds(values.poly(statement.step) - 1, context):
+            yield Obligation(
+                "positive-step", "device", statement.step.span, statement.calls, "the step must be at least 1",
+                statement, None,
+            )
+        for expression in _evaluated(statement):
+            if isinstance(expression, ir.BinaryOp) and expression.op in ("/", "%") and is_integer(expression.type):
+                divisor = values.poly(expression.right)
+                if not values.holds(divisor - 1, context) and not values.holds(-divisor - 1, context):
+                    yield Obligation(
+                        "nonzero-divisor", "device", expression.span, statement.calls, "the divisor must not be 0",
+                        expression, None,
+                    )
+
+
+def _evaluated(statement: ir.Statement) -> Iterator[ir.Expression]:
+    for part in expressions_in(statement):
+        yield from walk(part)
+    if isinstance(statement, (ir.Store, ir.DefineView)):
+        for part in subscript_parts(statement.access):
+            yield from walk(part)
 
 
 def _badness(bound: PointBound) -> int:

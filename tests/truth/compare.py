@@ -12,11 +12,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from phobos.check import findings
+from phobos.check.configuration import Configuration
 from phobos.diagnostic import Diagnostic
+from phobos.runtime.faults import FAMILIES
 from phobos.semantics import module as modules
 from phobos.semantics.obligations import obligations_of
 from tests.truth.generator import Sample, generate
-from tests.truth.judge import Verdict, judge
+from tests.truth.judge import PATH, Verdict, judge
 
 WITNESSED = ("PH203", "PH204", "PH205", "PH215", "PH303", "PH501", "PH502", "PH503")
 DOUBTS = ("PH203", "PH204", "PH205", "PH215", "PH501", "PH502", "PH503", "PH507", "PH508")
@@ -43,20 +45,36 @@ class Report:
     doubts: tuple[str, ...] = ()  # warnings of DOUBTS on a kernel that never fails
     gave_up: bool = False  # PH506
     codes: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)  # what refused some launch of it, each once
     runs: int = 0
 
 
 def compare(seed: int) -> Report:
     """Generate, check, run and compare the kernel of a seed."""
-    sample = generate(seed)
-    found = findings("k.ph", sample.text)
-    report = Report(seed)
+    return compare_sample(generate(seed))
+
+
+def compare_sample(sample: Sample) -> Report:
+    """Check, run and compare one kernel."""
+    return told(sample, checked(sample))
+
+
+def checked(sample: Sample) -> list[Diagnostic]:
+    """What the checker says of a kernel."""
+    return findings(PATH, sample.text, Configuration(target=sample.targets))
+
+
+def told(sample: Sample, found: list[Diagnostic], verdict: Verdict | None = None) -> Report:
+    """What is to be said of findings, given what happens (None: run it and see)."""
+    report = Report(sample.seed)
     report.codes.update({d.code for d in found})
     wrong = sorted({d.code for d in found if d.severity == "error" and d.code[2] in "014"})
     if wrong:  # nothing of it runs: `run` stops at these
         report.skipped = ", ".join(wrong)
         return report
-    verdict = judge(sample)
+    verdict = judge(sample, found) if verdict is None else verdict
+    report.refused.update(verdict.refused.keys())
+    report.unexplained += verdict.complaints
     report.runs = verdict.runs
     report.failing = tuple(verdict.failures)
     report.gave_up = any(d.code == "PH506" for d in found)
@@ -83,7 +101,9 @@ def _misses(report: Report, sample: Sample, found: list[Diagnostic], verdict: Ve
             if kind in ("deadlock", "race") and any(_speaks_of(d, failure.tensors, sample.text) for d in doubtful):
                 continue
             report.misses.append(f"{kind} at {failure.at}: {failure.message}")
-        elif kind != "timeout" and not _is_obligation(sample, failure.spans):
+        elif kind == "timeout" or any(code in said for code in FAMILIES.get(kind, ())):
+            continue
+        elif not _is_obligation(sample, failure.spans):
             report.unexplained.append(f"{kind} at {failure.at}: {failure.message}")
 
 
@@ -97,7 +117,7 @@ def _speaks_of(diagnostic: Diagnostic, tensors: tuple[str, ...], text: str) -> b
 
 
 def _is_obligation(sample: Sample, spans: tuple[tuple[int, int], ...]) -> bool:
-    module = modules.analyse("k.ph", sample.text)
+    module = modules.analyse(PATH, sample.text)
     unit = module.kernels[sample.kernel]
     for obligation in obligations_of(unit.program):
         if obligation.state == "proved":

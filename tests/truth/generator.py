@@ -8,7 +8,9 @@ flags and counters come out as they fall, and whether one is wrong is for the re
 
 from __future__ import annotations
 
+import math
 import random
+import re
 from dataclasses import dataclass, field
 
 
@@ -26,6 +28,7 @@ class Sample:
     parameters: dict[str, tuple[int, ...]]
     fills: dict[str, str]
     features: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()  # cards that the checker is asked about
 
 
 @dataclass
@@ -46,6 +49,9 @@ class Writer:
     scalars: list[str] = field(default_factory=list)
     in_loop: int = 0
     budget: int = 9  # statements still allowed
+    barrier_type: str = "tensor<i32>[2]"
+    tunes: list[str] = field(default_factory=list)  # further `@autotune` arguments
+    promised: list[int] = field(default_factory=lambda: [1])  # what `@aligned` says of N
 
     def line(self, text: str) -> None:
         self.lines.append("  " * self.indent + text)
@@ -81,10 +87,12 @@ def generate(seed: int) -> Sample:
         writer.line("let q = ctx.block.y")
         writer.scalars.append("q")
         writer.features.add("axis-y")
-    shapes = [_elementwise_pass, _two_phases, _free_form, _free_form, _free_form, _slots, _atomics, _tiles]
-    rng.choice(shapes)(writer)
+    writer.barrier_type = rng.choices(BARRIER_TYPES, BARRIER_WEIGHTS)[0]
+    shape = rng.choices([shape for shape, _ in SHAPES], [weight for _, weight in SHAPES])[0]
+    shape(writer)
     if rng.random() < 0.35:
         _statement(writer, 1)
+    _season(writer)
     if not any(name in writer.tensors for name in "XYZPC"):
         _store(writer, "p * " + writer.tile)
     return _finish(seed, writer, constant, reads_y)
@@ -94,41 +102,61 @@ def _finish(seed: int, writer: Writer, constant: bool, reads_y: bool) -> Sample:
     rng = writer.rng
     attributes = []
     if writer.persistent:
-        attributes.append("@persistent")
+        attributes.append("@persistent" if rng.random() > 0.045 else "@persistent(1)")
     second = writer.length * 2 if rng.random() < 0.4 else writer.length
     if constant:
         choices = [writer.length] if second == writer.length else [writer.length, second]
         attributes.append(f"@autotune(T in [{', '.join(map(str, choices))}])")
+    if writer.tunes:
+        attributes.append(f"@autotune({', '.join(writer.tunes)})")
     body = "\n".join(writer.lines)
     static_extent = None
-    if rng.random() < 0.12:
+    if rng.random() < 0.16:
         static_extent = rng.choice([writer.length * 2, writer.length * 3, writer.length * 2 + 1, writer.length * 4])
         writer.features.add("static-extent")
-    if rng.random() < 0.3 and "N" in body + "".join(writer.functions) + _declarations(writer, static_extent):
+    if rng.random() < (0.3 if static_extent is None else 0.75):
         promised = rng.choice(
-            [writer.tile, str(writer.length), str(max(1, writer.length // 2)), str(writer.length * 2)]
+            [writer.tile, str(writer.length), *[str(max(1, writer.length // 2))] * 2, str(writer.length * 2)]
         )
-        attributes.append(f"@aligned(N = {promised})")
+        also = ""
+        if rng.random() < 0.5:  # a word that is no promise, or one too many
+            also = rng.choice([", Q = 4", f", N = {writer.length + 1}", ", N = 3", ", N = 3"])
+            if rng.random() < 0.25:
+                promised, also = "0", ""
+        attributes.append(f"@aligned(N = {promised}{also})")
+        writer.promised += [int(n) for n in re.findall(r"N = (\d+)", f"N = {promised}{also}") if n != "0"]
+        if promised == "T":
+            writer.promised += [writer.length, second]
         writer.features.add("aligned")
         if static_extent is not None:
             attributes.append(f"@autotune(N in [{static_extent}])")
     elif static_extent is not None:
         attributes.append(f"@autotune(N in [{static_extent}])")
     parameters = _declarations(writer, static_extent)
-    text = "\n".join([*writer.functions, *attributes, f"kernel k({parameters}) {{", body, "}"]) + "\n"
+    header = []
+    targets: tuple[str, ...] = ()
+    if writer.persistent and rng.random() < 0.065:
+        header, targets = [f"// run: kernel=k grid={rng.choice([2000, 5000])}"], ("h200",)
+    text = "\n".join([*header, *writer.functions, *attributes, f"kernel k({parameters}) {{", body, "}"]) + "\n"
+    text = text.replace("BARRIER_TYPE", writer.barrier_type)
     length = writer.length
-    edges = sorted({max(1, edge + d) for edge in (length, 2 * length, 3 * length) for d in (-1, 0, 1)})
+    edges = {max(1, edge + d) for edge in (length, 2 * length, 3 * length) for d in (-1, 0, 1)}
+    edges.add(math.lcm(*writer.promised))  # a size that keeps every promise
     sizes: dict[str, tuple[int, ...]] = {}
     if static_extent is None:
-        sizes["N"] = tuple(edges)
+        sizes["N"] = tuple(sorted(edges))
     if "Z" in writer.tensors:
         sizes["M"] = (1, 2, 3)
     if "P" in writer.tensors:
         sizes["S"] = (5, 8)
     if "C" in writer.tensors:
         sizes["K"] = (2,)
-    fills = {name: "random:seed=1" for name in writer.tensors if name in "XYZ"}
-    fills |= {name: "zeros" for name in writer.tensors if name in ("P", "C", "BAR")}
+    if "W" in writer.tensors:
+        sizes["H"] = (3, 4)
+    if "BAR" in writer.tensors and "[B" in writer.barrier_type:
+        sizes["B"] = (1, 2, 3)
+    fills = {name: "random:seed=1" for name in writer.tensors if name in "XYZWP"}
+    fills |= {name: "zeros" for name in writer.tensors if name in ("C", "BAR")}
     if "I" in writer.tensors:
         fills["I"] = "iota"
     return Sample(
@@ -142,6 +170,7 @@ def _finish(seed: int, writer: Writer, constant: bool, reads_y: bool) -> Sample:
         parameters={"flag": (0, 1)} if "flag" in parameters else {},
         fills=fills,
         features=tuple(sorted(writer.features)),
+        targets=targets,
     )
 
 
@@ -153,7 +182,8 @@ def _declarations(writer: Writer, static_extent: int | None) -> str:
         "P": "tensor<f32>[S]",
         "I": "tensor<i32>[N]",
         "C": "tensor<i32>[K]",
-        "BAR": "tensor<i32>[2]",
+        "W": "tensor<f32>[H, N]",
+        "BAR": writer.barrier_type,
     }
     used = [name for name in types if name in writer.tensors]
     if not any("N" in types[name] for name in used):
@@ -163,6 +193,158 @@ def _declarations(writer: Writer, static_extent: int | None) -> str:
     if "flag" in writer.features:
         parts.append("flag: i32")
     return ", ".join(parts)
+
+
+BARRIER_TYPES = (
+    "tensor<i32>[2]", "tensor<i32>[3, 1]", "tensor<i32>[B]", "tensor<i32>[B, 1]", "tensor<i32>[1]",
+    "tensor<i32>[1, 2]", "tensor<f32>[2]", "tensor<i32>[1, 1]",
+)  # fmt: skip
+BARRIER_WEIGHTS = (66, 8, 9, 5, 5, 3, 2, 2)
+"""Sound ones, those whose size only the launch knows, and bad ones."""
+
+
+def _season(writer: Writer) -> None:
+    """Now and then one mistake (or one thing that only looks like one), put on top of the rest."""
+    plain = writer.barrier_type in ("tensor<i32>[2]", "tensor<i32>[B]")
+    if "barrier" in writer.features and plain and writer.chance(0.16):
+        writer.line(writer.pick("BAR[0] = 0", "let touched = atomic_add(BAR, 1, 0)", "let seen = BAR[1]"))
+    if "barrier" not in writer.features and writer.persistent and writer.chance(0.1):
+        writer.use("X")
+        writer.line(writer.pick("X[ctx.block.y] = 1.0", "X[p % N] = f32(ctx.blocks.y)"))
+        writer.features.add("axis-y")
+    if writer.chance(0.08):
+        _number(writer)
+    if writer.chance(0.05):
+        _assumed(writer)
+
+
+def _rounds(writer: Writer) -> None:
+    """The same two passes over and over; what a round reads may be what a neighbour wrote in the one before."""
+    writer.use("X", "Y")
+    name = writer.fresh("s")
+    writer.line(f"for {name} in range(0, {writer.pick('2', '3')}) {{")
+    writer.indent += 1
+    writer.in_loop += 1
+    shift = writer.pick("", " + 1", f" + {writer.tile}", " - 1")
+    _strided(writer, lambda: writer.line(
+        f"Y[{writer.starts[-1]} :+ {writer.tile}] = X[{writer.starts[-1]}{shift} :+ {writer.tile}] * 0.5"
+    ))  # fmt: skip
+    if writer.chance(0.9):
+        writer.use("BAR")
+        writer.features.add("barrier")
+        writer.line("grid_barrier(BAR)")
+    _strided(writer, lambda: writer.line(
+        f"X[{writer.starts[-1]} :+ {writer.tile}] = Y[{writer.starts[-1]} :+ {writer.tile}] + 1.0"
+    ))  # fmt: skip
+    if writer.chance(0.3):
+        _barrier(writer)
+    writer.indent -= 1
+    writer.in_loop -= 1
+    writer.line("}")
+
+
+def _both_arms(writer: Writer) -> None:
+    writer.use("BAR")
+    writer.line(f"if {_condition(writer)} {{")
+    writer.line("  grid_barrier(BAR)")
+    writer.line("} else {")
+    writer.line("  grid_barrier(BAR)")
+    writer.line("}")
+
+
+def _number(writer: Writer) -> None:
+    """A step, a divisor or a point that is right for some sizes only."""
+    writer.use("P", "X")
+    kind = writer.rng.random()
+    loaded = "X[p % N]"
+    if kind < 0.35:
+        step = writer.pick("flag", "N / 4", "p", "flag - 1", "p + 1", "N - 2", "3 - N")
+        if "flag" in step:
+            writer.features.add("flag")
+        name = writer.fresh("z")
+        total = writer.fresh("count")
+        writer.line(f"var {total} = 0")
+        writer.line(f"for {name} in range(0, 4, {step}) {{")
+        writer.line(f"  {total} += {name}")
+        writer.line("}")
+        loaded = f"f32({total})"
+    elif kind < 0.75:
+        divisor = writer.pick("flag", "p", "(N - 3)", "(N / 3)", "(p + 1)", "(N - p)", f"({GRID} - 2)")
+        if "flag" in divisor:
+            writer.features.add("flag")
+        loaded = f"f32({writer.pick('N', '7')} {writer.pick('/', '%')} {divisor})"
+    else:
+        place = writer.pick("p * 2", "N - p", "p - 1", "N - 1 - p", "p + N / 2", "flag + 1", "p / 2", "N - 3")
+        if "flag" in place:
+            writer.features.add("flag")
+        writer.use("X")
+        loaded = f"X[{place}]"
+    writer.line(f"P[p] = {loaded}")
+
+
+def _numbers(writer: Writer) -> None:
+    _number(writer)
+    if writer.persistent and writer.chance(0.4):
+        _barrier(writer)
+        _number(writer) if writer.chance(0.3) else None
+
+
+def _assumed(writer: Writer) -> None:
+    """A value that is said to be the same for all blocks, and a barrier (or a store) that relies on it."""
+    writer.use("X")
+    name = writer.fresh("same")
+    value = writer.pick("X[0]", "X[p % N]", "X[p % N]", "f32(p)", "f32(p / 8)", "f32(N)", "f32(p % 2)", "X[p / 8]")
+    writer.line(f"let {name} = {value}")
+    writer.line(f"// phobos: assume uniform({name})")
+    writer.line(f"if {name} > {writer.pick('0.5', '0.1', '-1.0')} {{")
+    if writer.persistent and writer.chance(0.8):
+        writer.line("  grid_barrier(BAR)")
+        writer.use("BAR")
+        writer.features.add("barrier")
+    else:
+        writer.use("P")
+        writer.line(f"  P[p] = {name}")
+    writer.line("}")
+
+
+def _columns(writer: Writer) -> None:
+    """Rank 2: columns interleaved between blocks, or spans of one row that touch."""
+    writer.use("W")
+    writer.features.add("rank-2")
+    tile = writer.tile
+    row = writer.fresh("r")
+    writer.line(f"for {row} in range(0, H) {{")
+    writer.indent += 1
+    writer.in_loop += 1
+    column = writer.fresh("c")
+    start, step = writer.pick(
+        f"p,{GRID}", f"p,{GRID}", f"p * {tile},{GRID} * {tile}", f"p * 2,{GRID} * 2", "p,2", f"p * {tile},{tile} * 2"
+    ).split(",")
+    writer.line(f"for {column} in range({start}, N, {step}) {{")
+    width = writer.pick("1", "1", tile, "2")
+    source = writer.pick(row, row, "H - 1 - " + row, "0")
+    writer.line(f"  W[{row} :+ 1, {column} :+ {width}] = W[{source} :+ 1, {column} :+ {width}] * 0.5")
+    writer.line("}")
+    if writer.chance(0.4):
+        _barrier(writer)
+    writer.indent -= 1
+    writer.in_loop -= 1
+    writer.line("}")
+
+
+def _mixed(writer: Writer) -> None:
+    """One counter, by atomic and by plain access, with or without a barrier between."""
+    writer.use("C", "P")
+    writer.features.add("atomic")
+    writer.line(f"let {writer.fresh('old')} = atomic_add(C, {writer.pick('0', 'p % 2')}, 1)")
+    if writer.persistent and writer.chance(0.4):
+        _barrier(writer)
+    if writer.chance(0.5):
+        writer.line("P[p] = f32(C[0])")
+    else:
+        writer.line(f"if p == {writer.pick('0', '1')} {{")
+        writer.line(f"  C[{writer.pick('0', '1')}] = 0")
+        writer.line("}")
 
 
 # --- whole shapes -----------------------------------------------------------------------------------
@@ -308,8 +490,8 @@ def _tiles(writer: Writer) -> None:
     row = writer.pick("p", "0", "p % M")
     if writer.chance(0.5):
         writer.line(f"var {name}: tile<f32>[1, {writer.tile}]")
-        if writer.chance(0.75):
-            guard = writer.pick("", "", "if p == 0", "if N > 3", "if flag == 1")
+        if writer.chance(0.92):
+            guard = writer.pick("", "if p == 0", "if p < 2", "if N > 3", "if flag == 1")
             if "flag" in guard:
                 writer.features.add("flag")
             load = f"{name} = Z[{row} :+ 1, 0 :+ {writer.tile}]"
@@ -329,6 +511,12 @@ def _tiles(writer: Writer) -> None:
     target = writer.pick("p", "p", "p", "0", "p + 1")
     column = writer.pick("0", "0", f"p * {writer.tile}", "p")
     writer.line(f"Z[{target} :+ 1, {column} :+ {writer.tile}] = {name} * 2.0")
+
+
+SHAPES = (
+    (_elementwise_pass, 10), (_two_phases, 14), (_free_form, 28), (_slots, 10), (_atomics, 14), (_tiles, 16),
+    (_numbers, 20), (_assumed, 13), (_columns, 7), (_mixed, 6), (_rounds, 11),
+)  # fmt: skip
 
 
 # --- statements -------------------------------------------------------------------------------------
@@ -441,8 +629,18 @@ def _barrier(writer: Writer) -> None:
     writer.use("BAR")
     writer.features.add("barrier")
     if writer.chance(0.08):
+        writer.line(f"let {writer.fresh('met')} = grid_barrier(BAR)")
+        return
+    if writer.chance(0.16):
+        _both_arms(writer)
+        return
+    if writer.chance(0.09):
+        writer.line(f"if {_condition(writer)} {{")
+        writer.line("  return")
+        writer.line("}")
+    if writer.chance(0.08):
         name = writer.fresh("sync")
-        writer.functions.append(f"fn {name}(b: tensor<i32>[2]) {{\n  grid_barrier(b)\n}}")
+        writer.functions.append(f"fn {name}(b: BARRIER_TYPE) {{\n  grid_barrier(b)\n}}")
         writer.line(f"{name}(BAR)")
     else:
         writer.line("grid_barrier(BAR)")
@@ -455,6 +653,13 @@ def _strided(writer: Writer, body: object) -> None:
     stride = writer.pick(
         f"{GRID} * {tile}", f"{GRID} * {tile}", f"{GRID} * {tile}", f"{GRID} * {tile} * 2", tile, f"2 * {tile}"
     )
+    if writer.persistent and "G" not in "".join(writer.tunes) and writer.chance(0.06):
+        writer.tunes.append(f"G in [{writer.pick('2', '4', '2, 3')}]")
+        stride = f"G * {tile}"
+    elif writer.chance(0.04):  # a constant that may or may not be the tile
+        if not any(tune.startswith("D ") for tune in writer.tunes):
+            writer.tunes.append(f"D in [{writer.length}, {writer.length + 1}]")
+        stride = f"{GRID} * D"
     kind = writer.rng.random()
     if (not writer.persistent and kind < 0.6) or kind < 0.15:
         name = writer.fresh("o")
@@ -463,10 +668,15 @@ def _strided(writer: Writer, body: object) -> None:
         body()  # type: ignore[operator]
         return
     name = writer.fresh("t")
-    if kind < 0.75:
+    if kind < (0.5 if stride.startswith("G") else 0.75):
         writer.line(f"for {name} in range(p * {tile}{offset}, N, {stride}) {{")
         writer.indent += 1
         start = name
+    elif kind < 0.78 and stride.startswith("G"):
+        writer.line(f"for {name} in range(0, (N + G * {tile} - 1) / (G * {tile})) {{")
+        writer.indent += 1
+        start = writer.fresh("o")
+        writer.line(f"let {start} = ({name} * G + p) * {tile}{offset}")
     elif kind < 0.9:
         rounds = f"(N + {GRID} * {tile} - 1) / ({GRID} * {tile})"
         writer.line(f"for {name} in range(0, {rounds}) {{")
@@ -565,7 +775,7 @@ def _call(writer: Writer) -> None:
         writer.use("BAR")
         guard = writer.pick("at == 0", "at < 99", "extent(A, 0) > 2")
         writer.functions.append(
-            f"fn {name}(A: tensor<f32>[L], b: tensor<i32>[2], at: i64) {{\n"
+            f"fn {name}(A: tensor<f32>[L], b: BARRIER_TYPE, at: i64) {{\n"
             f"  if {guard} {{\n    return\n  }}\n  grid_barrier(b)\n}}"
         )
         writer.features.add("barrier")

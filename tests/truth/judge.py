@@ -1,36 +1,49 @@
-"""What really happens: every sample run on the reference runtime, over grids, sizes, constants and schedules.
+"""What really happens: every sample launched on the reference runtime, over grids, sizes, constants and schedules.
 
-A sample *fails* when some run inside its contract ends in a fault. What the launch would refuse (a promise on
-a runtime extent, more blocks than cells, arrays that overlap) is outside the contract: it is counted as refused
-under the obligation it names and is neither failure nor miss.
+A sample *fails* when some run inside its contract ends in a fault. What the launch refuses because of an obligation
+left to it (a promise on a runtime extent, more blocks than cells, residency, arrays that overlap) is outside the
+contract: it is counted under what refused it and is neither failure nor miss. Every launch goes the product's own
+way (`prepare`), so refusals are the product's; `probes` brings about one of each kind on purpose, and a refusal
+that does not happen or does not stand at its obligation is a complaint. A kernel that is refused everywhere fails.
 
 Schedules: a kernel without atomics that shows no race under one schedule cannot end differently under another
 (every pair of conflicting accesses is ordered by barriers), so one schedule with race detection decides it. A
-kernel with atomics runs under round robin, the adversarial scheduler and `SEEDS` random ones.
+kernel with atomics runs under round robin, the adversarial scheduler and `SEEDS` random ones; one block alone has
+but one schedule.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from phobos.diagnostic import Diagnostic
+from phobos.errors import CheckError, LaunchError
+from phobos.runtime.judge import Prepared, prepare
+from phobos.runtime.kernel import Kernel, LaunchOptions
 from phobos.runtime.reference.execute import Options, execute
 from phobos.runtime.reference.faults import Fault
 from phobos.semantics import grid as grids
 from phobos.semantics import module as modules
-from phobos.semantics.program import Program, Settings
+from phobos.semantics.program import Program
 from tests.truth.generator import Sample
+from tests.truth.probes import Probe, probes
 
 SEEDS = 20
 GRIDS = (1, 2, 3, 4, 5)
 PLANES = ((1, 2, 1), (2, 2, 1), (3, 2, 1), (2, 3, 1))
 STEPS = 60_000
+PATH = "<truth>"
 
 DTYPES = {"f32": np.float32, "i32": np.int32, "i64": np.int64, "f64": np.float64}
+
+Grid = tuple[int, int, int]
+Arrays = dict[str, np.ndarray]
 
 
 @dataclass
@@ -46,39 +59,130 @@ class Failure:
 
 @dataclass
 class Verdict:
-    """`failures` by kind (none: it never fails); `varies` names two runs whose results differ by the grid."""
+    """`failures` by kind (none: it never fails); `varies` names two runs whose results differ by the grid.
+
+    `refused` counts launches by what refused them; `complaints` are refusals that were not as they should be.
+    """
 
     runs: int = 0
     failures: dict[str, Failure] = field(default_factory=dict)
     refused: Counter[str] = field(default_factory=Counter)
+    complaints: list[str] = field(default_factory=list)
     varies: str | None = None
 
 
-def judge(sample: Sample) -> Verdict:
+class Launcher(Kernel):
+    """A kernel that remembers its programs: one sample is launched a hundred times."""
+
+    def __init__(self, sample: Sample, found: list[Diagnostic] | None) -> None:
+        super().__init__(PATH, sample.text, sample.kernel)
+        self._findings = found
+        self._known: dict[tuple[tuple[str, int], ...], tuple[modules.Module, modules.Unit]] = {}
+
+    def analysed(self, constants: Mapping[str, int] | None = None) -> tuple[modules.Module, modules.Unit]:
+        key = tuple(sorted((constants or {}).items()))
+        if key not in self._known:
+            self._known[key] = super().analysed(constants)
+        return self._known[key]
+
+    def ready(self, named: Mapping[str, Any], grid: Any, constants: Mapping[str, int], resident: Any) -> Prepared:
+        """Raises CheckError, LaunchError."""
+        options = LaunchOptions(tuple(sorted(constants.items())), grid, resident)
+        return prepare(self, self.bound((), named, dict(constants)), (), named, options)
+
+
+def judge(sample: Sample, found: list[Diagnostic] | None = None) -> Verdict:
     """Run a sample through everything, until each kind of fault that it can show has most likely been met."""
     verdict = Verdict()
-    for constants in _constants(sample):
-        settings = Settings(constants=tuple(sorted(constants.items())))
-        module = modules.analyse("k.ph", sample.text, settings)
-        unit = module.kernels[sample.kernel]
-        program = unit.program
-        _static_promises(verdict, program, module, unit, constants)
-        for sizes, launches in itertools.groupby(_launches(sample, program, verdict), key=lambda launch: launch[0]):
-            results: dict[tuple[int, int, int], dict[str, np.ndarray]] = {}
-            for _, grid in launches:
-                for scheduler, seed in _schedules(sample):
+    kernel = Launcher(sample, found)
+    refusals: list[LaunchError] = []
+    _probe(verdict, kernel, sample)
+    for constants in _constants(sample, kernel):
+        module, unit = kernel.analysed(constants)
+        _static_promises(verdict, unit.program, module, unit, constants)
+        for sizes in _sizes(sample):
+            results: dict[Grid, Arrays] = {}
+            for grid in _grids(sample, unit.program, sizes):
+                arrays = arrays_of(unit.program, sample, sizes)
+                named = {**arrays, **_parameters(unit.program, sizes)}
+                asked = grid if grid[1:] != (1, 1) else grid[0]
+                try:
+                    prepared = kernel.ready(named, asked, constants, None)
+                except CheckError:
+                    verdict.refused["check"] += 1
+                    continue
+                except LaunchError as error:
+                    verdict.refused[error.kind or "other"] += 1
+                    refusals.append(error)
+                    continue
+                for scheduler, seed in _schedules(sample, grid):
                     verdict.runs += 1
+                    copies = {name: held.copy() for name, held in prepared.arrays.items()}
                     try:
-                        results[grid] = run(program, sample, sizes, grid, scheduler, seed)
+                        run(prepared, copies, scheduler, seed)
                     except Fault as fault:
                         at = _shown(constants, sizes, grid, scheduler, seed)
-                        verdict.failures.setdefault(fault.kind, _failure(fault, at, module, unit))
+                        bound = prepared.placement.bound
+                        failure = _failure(fault, at, bound.module, bound.unit)
+                        verdict.failures.setdefault(fault.kind, failure)
                         break
+                    results[grid] = copies
             if sample.persistent and not sample.uses_atomics and verdict.varies is None:
                 verdict.varies = _difference(results, constants, sizes)
             if any(kind in ("deadlock", "race") for kind in verdict.failures) or len(verdict.failures) > 2:
                 return verdict
+    if not verdict.runs and refusals:
+        # A promise is looked at first and is kept at some size, so the rest is to blame where there is a rest.
+        error = next((one for one in refusals if one.kind != "aligned-broken"), refusals[0])
+        kind = error.kind or "other"
+        place = () if error.diagnostic is None else ((error.diagnostic.span.start, error.diagnostic.span.end),)
+        verdict.failures.setdefault(kind, Failure(kind, f"refused everywhere: {error}", "every launch", place, ()))
     return verdict
+
+
+def run(prepared: Prepared, arrays: Arrays, scheduler: str | None, seed: int) -> None:
+    """One run on these arrays. Raises Fault."""
+    bound = prepared.placement.bound
+    options = Options(
+        races=True, scheduler=scheduler, seed=seed, resident=prepared.resident, step_limit=STEPS, timeout_s=20.0
+    )
+    execute(bound.program, arrays, bound.params, bound.dims, prepared.placement.grid, options)
+
+
+def _probe(verdict: Verdict, kernel: Launcher, sample: Sample) -> None:
+    """Launches that must be refused: what is left to the launch is really looked at there."""
+    _, unit = kernel.analysed({})
+    for sizes in _sizes(sample):
+        for grid in _grids(sample, unit.program, sizes):
+            named = {**arrays_of(unit.program, sample, sizes), **_parameters(unit.program, sizes)}
+            try:
+                accepted = kernel.ready(named, grid if grid[1:] != (1, 1) else grid[0], {}, None)
+            except CheckError:
+                return
+            except LaunchError:
+                continue
+            for probe in probes(accepted, named):
+                _expect_refusal(verdict, kernel, probe)
+            return
+
+
+def _expect_refusal(verdict: Verdict, kernel: Launcher, probe: Probe) -> None:
+    try:
+        kernel.ready(probe.named, probe.grid, {}, probe.resident)
+    except LaunchError as error:
+        if error.kind != probe.kind:
+            verdict.complaints.append(f"{probe.obligation} refused as {error.kind}: {error}")
+            return
+        if probe.spans:
+            module, unit = kernel.analysed({})
+            places = [module.absolute(unit, span) for span in probe.spans]
+            told = error.diagnostic
+            if told is None or not any(told.span.start < at.end and at.start < told.span.end for at in places):
+                verdict.complaints.append(f"the refusal does not stand at its obligation {probe.obligation}: {error}")
+                return
+        verdict.refused[probe.kind or probe.obligation] += 1
+        return
+    verdict.complaints.append(f"{probe.obligation} was not refused")
 
 
 def _static_promises(
@@ -87,7 +191,7 @@ def _static_promises(
     """A promise on an extent that is a number here is broken before anything runs."""
     for promise in program.promises:
         constant = program.constants.get(promise.dim)
-        if constant is not None and constant.value % promise.tile:
+        if constant is not None and promise.tile > 0 and constant.value % promise.tile:
             place = module.absolute(unit, promise.key)
             message = f"`{promise.dim}` = {constant.value} is no whole number of {promise.tile}"
             at = " ".join(f"{name}={number}" for name, number in constants.items())
@@ -104,112 +208,87 @@ def _failure(fault: Fault, at: str, module: modules.Module, unit: modules.Unit) 
     return Failure(fault.kind, fault.message, at, tuple((place.start, place.end) for place in places), tensors)
 
 
-def _shown(
-    constants: dict[str, int], sizes: dict[str, int], grid: tuple[int, int, int], scheduler: str | None, seed: int
-) -> str:
+def _shown(constants: dict[str, int], sizes: dict[str, int], grid: Grid, scheduler: str | None, seed: int) -> str:
     numbers = " ".join(f"{name}={number}" for name, number in {**constants, **sizes}.items())
     return f"{numbers} grid={','.join(map(str, grid))}" + (f" {scheduler} seed={seed}" if scheduler else "")
 
 
-def _difference(
-    results: dict[tuple[int, int, int], dict[str, np.ndarray]], constants: dict[str, int], sizes: dict[str, int]
-) -> str | None:
-    """Two grids at one size that leave different tensors, beyond rounding. Slots (`P`) do not count."""
+def _difference(results: dict[Grid, Arrays], constants: dict[str, int], sizes: dict[str, int]) -> str | None:
+    """Two grids at one size that leave different tensors, beyond rounding. Slots (`P`) and barriers do not count."""
     grids_run = list(results)
     for grid in grids_run[1:]:
         for name, array in results[grid].items():
             first = results[grids_run[0]][name]
-            if name != "P" and not np.allclose(first, array, rtol=1e-4, atol=1e-5, equal_nan=True):
+            if name not in ("P", "BAR") and not np.allclose(first, array, rtol=1e-4, atol=1e-5, equal_nan=True):
                 return f"{name} at {_shown(constants, sizes, grids_run[0], None, 0)} against grid={grid[0]}"
     return None
 
 
-def run(
-    program: Program,
-    sample: Sample,
-    sizes: dict[str, int],
-    grid: tuple[int, int, int],
-    scheduler: str | None,
-    seed: int,
-) -> dict[str, np.ndarray]:
-    """One run; gives the stored tensors. Raises Fault."""
-    tensors: dict[str, np.ndarray] = {}
+def arrays_of(program: Program, sample: Sample, sizes: dict[str, int]) -> Arrays:
+    """The tensors of a run, filled as the sample says."""
+    arrays: Arrays = {}
     for name, tensor in program.tensors.items():
         shape = tuple(_extent(extent, sizes) for extent in tensor.extents)
         dtype = DTYPES[tensor.dtype]
         fill = sample.fills.get(name, "zeros")
         if fill == "iota":
-            array = np.arange(int(np.prod(shape))).reshape(shape).astype(dtype)
+            arrays[name] = np.arange(int(np.prod(shape))).reshape(shape).astype(dtype)
         elif fill.startswith("random"):
-            array = np.random.default_rng(1).random(shape).astype(dtype)
+            arrays[name] = np.random.default_rng(sum(map(ord, name))).random(shape).astype(dtype)
         else:
-            array = np.zeros(shape, dtype)
-        tensors[name] = array
-    params = {name: sizes[name] for name in program.params}
-    dims = {name: sizes.get(name, 2) for name in program.dims}
-    execute(
-        program, tensors, params, dims, grid,
-        Options(races=True, scheduler=scheduler, seed=seed, step_limit=STEPS, timeout_s=20.0),
-    )  # fmt: skip
-    return tensors
+            arrays[name] = np.zeros(shape, dtype)
+    return arrays
+
+
+def _parameters(program: Program, sizes: dict[str, int]) -> dict[str, int]:
+    return {name: sizes[name] for name in program.params}
 
 
 def _extent(extent: object, sizes: dict[str, int]) -> int:
     if isinstance(extent, int):
         return extent
-    name = extent.name  # type: ignore[attr-defined]
     number = getattr(extent, "value", None)
-    return number if number is not None else sizes.get(name, 2)
+    return number if number is not None else sizes.get(extent.name, 2)  # type: ignore[attr-defined]
 
 
-def _constants(sample: Sample) -> Iterator[dict[str, int]]:
-    module = modules.analyse("k.ph", sample.text)
-    program = module.kernels[sample.kernel].program
-    names = list(program.constants)
+def _constants(sample: Sample, kernel: Launcher) -> Iterator[dict[str, int]]:
+    """Every point of the search space, without the constants that follow the grid."""
+    program = kernel.analysed({})[1].program
+    bound = {c.constant.name for c in grids.grid_of(program).constants if c.stride_form}
+    names = [name for name in program.constants if name not in bound]
     for values in itertools.product(*(program.constants[name].choices for name in names)):
         yield dict(zip(names, values))
 
 
-def _launches(
-    sample: Sample, program: Program, verdict: Verdict
-) -> Iterator[tuple[dict[str, int], tuple[int, int, int]]]:
+def _sizes(sample: Sample) -> Iterator[dict[str, int]]:
     names = [*sample.sizes, *sample.parameters]
-    choices = [*sample.sizes.values(), *sample.parameters.values()]
-    bound = grids.grid_of(program)
-    for values in itertools.product(*choices):
-        sizes = dict(zip(names, values))
-        broken = [p for p in program.promises if p.dim in program.dims and sizes[p.dim] % p.tile]
-        if broken:
-            verdict.refused["aligned"] += 1
-            continue
-        for grid in _grids(sample, program, sizes):
-            cap = grids.cap_at(program, sizes)
-            if cap is not None and grid[0] > cap[0]:
-                verdict.refused["grid-at-most"] += 1
-                continue
-            fixed = [c.constant.value for c in bound.constants if not c.stride_form]
-            if fixed and grid[0] != fixed[0]:
-                continue
-            yield sizes, grid
+    for values in itertools.product(*sample.sizes.values(), *sample.parameters.values()):
+        yield dict(zip(names, values))
 
 
-def _grids(sample: Sample, program: Program, sizes: dict[str, int]) -> Iterator[tuple[int, int, int]]:
-    if sample.persistent:
+def _grids(sample: Sample, program: Program, sizes: dict[str, int]) -> Iterator[Grid]:
+    fixed = [c.constant.value for c in grids.grid_of(program).constants if not c.stride_form]
+    if fixed:
+        yield fixed[0], 1, 1
+    elif sample.persistent:
         yield from ((n, 1, 1) for n in GRIDS)
-        return
-    try:
-        yield grids.blocks_at(program, sizes)
-    except (grids.GridUnknown, grids.GridDisagrees):
-        yield from ((n, 1, 1) for n in GRIDS)
-        if sample.reads_axis_y:
-            yield from PLANES
+    else:
+        try:
+            known = {name: constant.value for name, constant in program.constants.items()} | sizes
+            yield grids.blocks_at(program, known)
+        except (grids.GridUnknown, grids.GridDisagrees):
+            yield from ((n, 1, 1) for n in GRIDS)
+            if sample.reads_axis_y:
+                yield from PLANES
 
 
-def _schedules(sample: Sample) -> Iterator[tuple[str | None, int]]:
+def _schedules(sample: Sample, grid: Grid) -> Iterator[tuple[str | None, int]]:
     if not sample.uses_atomics:
         yield None, 0
         return
     yield "round-robin", 0
+    if grid == (1, 1, 1):
+        return
     for seed in range(SEEDS // 4):
         yield "adversarial", seed
     for seed in range(SEEDS):

@@ -17,14 +17,13 @@ from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from phobos.check import findings
+from phobos.check import registry
 from phobos.runtime.reference.faults import KINDS
-from tests.truth.compare import Report, compare
+from tests.truth.compare import Report, checked, compare
 from tests.truth.generator import generate
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
 TAME = 50  # occurrences in 2 000 kernels below which the generator is too tame
-GENERATED_KINDS = ("deadlock", "race", "uninitialised", "out-of-bounds")
 
 
 class Total:
@@ -33,6 +32,7 @@ class Total:
     def __init__(self) -> None:
         self.kernels = self.skipped = self.failing = self.never = self.runs = self.gave_up = self.gave_up_failing = 0
         self.kinds: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter()
         self.codes: Counter[str] = Counter()
         self.doubts: Counter[str] = Counter()
         self.open: list[tuple[int, str, str]] = []  # seed, what, sentence
@@ -45,6 +45,7 @@ class Total:
             self.skipped += 1
             return
         self.kinds.update(report.failing)
+        self.refused.update(report.refused)
         self.doubts.update(report.doubts)
         if report.failing:
             self.failing += 1
@@ -77,13 +78,18 @@ class Total:
             for code, n in sorted(self.doubts.items())
         ]
         rows += [f"| fault {kind} | {self.kinds[kind]} |" for kind in KINDS if self.kinds[kind]]
+        rows += [f"| refused: {kind} | {n} |" for kind, n in sorted(self.refused.items())]
         rows += [f"| rule {code} | {n} |" for code, n in sorted(self.codes.items())]
         return "\n".join(["| what | count |", "|---|---|", *rows])
 
     def tame(self) -> list[str]:
         """What came up too seldom to mean anything."""
         least = TAME * self.kernels / 2000
-        return [f"fault {kind}: {self.kinds[kind]}" for kind in GENERATED_KINDS if self.kinds[kind] < least]
+        seen = {kind: self.kinds[kind] + self.refused[kind] for kind in KINDS if kind != "timeout"}
+        rules = [code for code in registry.names() if code[:3] in ("PH2", "PH3", "PH5")]
+        return [f"fault {kind}: {n}" for kind, n in seen.items() if n < least] + [
+            f"rule {code}: {self.codes[code]}" for code in rules if self.codes[code] < least
+        ]
 
 
 def reports(seeds: Iterable[int], jobs: int) -> Iterable[Report]:
@@ -126,7 +132,7 @@ def main(arguments: list[str] | None = None) -> int:
 def show(seed: int) -> None:
     sample = generate(seed)
     print("".join(f"{n:3} {line}\n" for n, line in enumerate(sample.text.splitlines(), 1)))
-    for d in findings("k.ph", sample.text):
+    for d in checked(sample):
         print(f"line {sample.text.count(chr(10), 0, d.span.start) + 1}: {d.severity} {d.code}: {d.message}")
     print(compare(seed))
 

@@ -109,3 +109,16 @@ def test_nothing_of_a_correct_kernel_is_refuted(path: Path) -> None:
         obligations = obligations_of(unit.program)
         assert obligations and {o.state for o in obligations} <= STATES
         assert [o.reason for o in obligations if o.state == "refuted"] == []
+
+
+def test_steps_and_divisors_that_nothing_proves_are_left_to_the_device() -> None:
+    text = """kernel k(X: tensor<f32>[N], n: i32) {{
+  for i in range(0, N, {step}) {{
+    X[i / {divisor}] = 1.0
+  }}
+}}
+"""
+    left = states(text.format(step="n", divisor="(N - 3)"))
+    assert left["positive-step"] == left["nonzero-divisor"] == ["device"]
+    sound = states(text.format(step="ctx.blocks.x", divisor="(ctx.block.x + 1)"))
+    assert "positive-step" not in sound and "nonzero-divisor" not in sound
