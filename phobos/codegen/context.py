@@ -60,6 +60,7 @@ class Context:
         self.declared: set[ir.Variable] = set()
         self.leaves: list[str] = []  # labels after inlined functions, innermost last
         self.wide: dict[str, int] = {}  # tensors accessed in more than one element at once, and the bytes of it
+        self.stray = ""  # under `--debug`, what keeps the first index of this statement outside its table
         self.watched = False  # something can stop the grid
 
     # --- variables --------------------------------------------------------------------------------

@@ -163,6 +163,21 @@ __device__ __forceinline__ bool ph_inside(long long i, long long n) {
   return (unsigned long long)i < (unsigned long long)n;
 }
 """,
+    "ph_stray": """\
+// Where a thread left a table, by which index, and how long the table is; `site` counts from 1.
+struct ph_stray {
+  int site;
+  long long at, length;
+};
+""",
+    "ph_within": """\
+// The index of a table where it is inside; else 0, and the first that is not is kept to be reported.
+__device__ __forceinline__ long long ph_within(long long i, long long n, int site, ph_stray& stray) {
+  if (i >= 0 && i < n) return i;
+  if (!stray.site) stray = {site, i, n};
+  return 0;
+}
+""",
     "ph_copy_async": """\
 // N neighbours from global to shared memory, past the registers; zeros where they are not `inside`.
 template <int N, typename T> __device__ __forceinline__ void ph_copy_async(T* to, const T* from, bool inside) {

@@ -170,6 +170,8 @@ def _call(
             return _shared_cell(context, variable, (f"({column} / {columns})", f"({column} % {columns})"), dtype)
         case "gather", (table, positions):
             cell = as_type(context, positions, "index", element)
+            if context.stray:
+                cell = _within(context, call, table, cell)
             if isinstance(table, ir.TensorRef):
                 kind = table.tensor.dtype
                 return spelling.convert(
@@ -179,6 +181,14 @@ def _call(
             rank = len(table.variable.type.shape)
             return _shared_cell(context, table.variable, (*("0",) * (rank - 1), cell), dtype)
     raise AssertionError(f"no spelling for `{name}`")
+
+
+def _within(context: Context, call: ir.BuiltinCall, table: ir.Expression, cell: str) -> str:
+    """The index of a table, checked."""
+    assert isinstance(table, (ir.TensorRef, ir.VariableRef))
+    base = table.tensor if isinstance(table, ir.TensorRef) else table.variable
+    site = context.site("bounds", call.span, call.calls, base.name or "table")
+    return f"ph_within({cell}, {context.extents(base)[-1]}, {site + 1}, {context.stray})"
 
 
 def _shared_cell(context: Context, variable: ir.Variable, at: tuple[str, ...], dtype: str) -> str:

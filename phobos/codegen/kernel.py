@@ -204,6 +204,14 @@ def _statement(context: Context, statement: ir.Statement) -> None:
         out.at(context.line_of(statement.span))
     if context.lowered.options.debug:
         _bounds(context, statement)
+        if _gathers(statement):
+            _watching_tables(context, statement)
+            return
+    _spelled(context, statement)
+
+
+def _spelled(context: Context, statement: ir.Statement) -> None:
+    out = context.out
     match statement:
         case ops.Sync(reason=reason):
             out.line(f"__syncthreads();  // {_comment(reason)}")
@@ -394,6 +402,28 @@ def _bounds(context: Context, statement: ir.Statement) -> None:
         _check_point(context, statement.access, "")
     for root in walk.expressions(statement):
         _check_points(context, root, "")
+
+
+def _gathers(statement: ir.Statement) -> bool:
+    return any(
+        isinstance(one, ir.BuiltinCall) and one.name == "gather"
+        for root in walk.expressions(statement)
+        for one in walk.every(root)
+    )
+
+
+def _watching_tables(context: Context, statement: ir.Statement) -> None:
+    """A statement whose threads read tables by index: an index outside reads cell 0 instead, and stops the grid."""
+    out = context.out
+    context.watched = True
+    context.stray = context.names.fresh("stray")
+    out.line(f"ph_stray {context.stray} = {{0, 0, 0}};")
+    _spelled(context, statement)
+    with out.block(f"if (__syncthreads_or({context.stray}.site))"):
+        at = context.stray
+        out.line(f"if ({at}.site) ph_stop(state, 3, {at}.site - 1, {at}.at, {at}.length);")
+        out.line("return;")
+    context.stray = ""
 
 
 def _check_points(context: Context, expression: ir.Expression, condition: str) -> None:

@@ -32,6 +32,8 @@ class LaunchOptions:
 
     `constants` are the caller's choices for `@autotune` and `@cluster` names. `timeout` is in seconds, 0 for none.
     `resident` is how many blocks fit at once in the reference runtime. `keep` lets data stay on chip across barriers.
+    `unchecked` launches in spite of what the checker found. `host_checks=False` leaves the promises of `@aligned` to
+    guards in the kernel.
     """
 
     constants: tuple[tuple[str, int], ...] = ()
@@ -45,6 +47,7 @@ class LaunchOptions:
     debug: bool = False
     keep: bool = True
     reserved_sms: int = 0
+    host_checks: bool = True
 
 
 NO_OPTIONS = LaunchOptions()
@@ -189,12 +192,13 @@ class Kernel:
         debug: bool = False,
         resident: int | None = None,
         reserved_sms: int = 0,
+        host_checks: bool = True,
         **named: Any,
     ) -> None:
         """Launch on the device of the arrays. Raises CheckError, LaunchError, KernelFault."""
         options = LaunchOptions(
             tuple(sorted((constants or {}).items())), grid, resident, schedule, l2_group, stream, timeout, unchecked,
-            debug, True, reserved_sms,
+            debug, True, reserved_sms, host_checks,
         )  # fmt: skip
         if self._again is not None and self._again.launch(arguments, named, options):
             return

@@ -139,3 +139,53 @@ def test_a_barrier_tensor_in_use_on_another_stream_is_refused(device: FakeDriver
     made(HostArray(floats(1, 4096)), HostArray(bar), stream=11)
     with pytest.raises(LaunchError, match="in use"):
         made(HostArray(floats(1, 4096)), HostArray(bar), stream=12)
+
+
+GATHERED = """
+@launch(32)
+kernel gathered(T: tensor<f32>[K], I: tensor<i32>[N], Y: tensor<f32>[N]) {
+  let s = ctx.block.x * 64
+  var table: tile<f32>[8] = T[0 :+ 8]
+  Y[s :+ 64] = gather(T, I[s :+ 64]) + gather(table, I[s :+ 64] % 8)
+}
+"""
+
+
+@pytest.mark.parametrize("index", [-1, 20, 2_000_000_000])
+def test_an_index_outside_a_table_is_found_under_debug(device: FakeDriver, index: int) -> None:
+    table, at, y = floats(20), numpy.arange(100, dtype=numpy.int32) % 20, floats(100)
+    made = kernel(GATHERED)
+    made(HostArray(table), HostArray(at), HostArray(y), debug=True)
+    cuda_launch.synchronize()
+    numpy.testing.assert_array_equal(y, table[at] + table[at % 8])
+    at[77] = index
+    made(HostArray(table), HostArray(at), HostArray(y), debug=True)
+    with pytest.raises(KernelFault, match=rf"index {index} is outside `T`, which has 20") as fault:
+        cuda_launch.synchronize()
+    assert fault.value.kind == "out-of-bounds" and fault.value.blocks == (1,)
+    assert fault.value.diagnostic is not None and fault.value.diagnostic.span.start < GATHERED.index("gather(table")
+
+
+PROMISED = """
+@launch(32)
+@aligned(N = 64)
+kernel promised(X: tensor<f32>[N]) {
+  let s = ctx.block.x * 64
+  X[s :+ 64] = X[s :+ 64] + 1.0
+}
+"""
+
+
+def test_a_launch_in_spite_of_findings_keeps_the_promises_checked(device: FakeDriver) -> None:
+    for unchecked in (False, True):
+        with pytest.raises(LaunchError, match="100 is not a whole number of 64") as error:
+            kernel(PROMISED)(HostArray(floats(100)), unchecked=unchecked)
+        assert error.value.kind == "aligned-broken" and device.launches == []
+
+
+def test_with_the_hosts_checks_off_the_kernel_finds_the_broken_promise(device: FakeDriver) -> None:
+    x = numpy.zeros(100, numpy.float32)
+    kernel(PROMISED)(HostArray(x), host_checks=False)
+    with pytest.raises(KernelFault, match="100 is not a whole number of 64") as fault:
+        cuda_launch.synchronize()
+    assert fault.value.kind == "aligned-broken" and not x.any()

@@ -108,13 +108,15 @@ def test_a_broken_promise_is_refused_before_the_launch(cupy) -> None:
     with pytest.raises(LaunchError, match="1000 is not a whole number of 256") as error:
         kernel(PROMISED)(x)
     assert error.value.kind == "aligned-broken"
+    with pytest.raises(LaunchError, match="1000 is not a whole number of 256"):
+        kernel(PROMISED)(x, unchecked=True)
     launch.synchronize()
     assert not bool(x.any())
 
 
 def test_with_the_hosts_checks_off_the_device_finds_it(cupy, still_usable) -> None:
     x = cupy.zeros(1000, numpy.float32)
-    kernel(PROMISED)(x, unchecked=True, timeout=10.0)
+    kernel(PROMISED)(x, host_checks=False, timeout=10.0)
     with pytest.raises(KernelFault, match="1000 is not a whole number of 256") as fault:
         launch.synchronize()
     assert fault.value.kind == "aligned-broken"

@@ -156,7 +156,7 @@ def _prepare(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
 
     only_flat(options)
     device = int(bound.device.partition(":")[2] or 0)
-    guarded = options.unchecked
+    guarded = not options.host_checks
     checks = [] if guarded else aligned(bound)
     pitched = tuple(name for name, held in bound.tensors.items() if _is_pitched(held))
     multiples = tuple(sorted(name for name, extent in bound.dims.items() if extent % MULTIPLE == 0))
