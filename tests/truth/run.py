@@ -1,98 +1,33 @@
-"""The truth run: seeds from where the last one ended, on all cores; sums and open misses go to RESULTS.md.
+"""The truth run: seeds from where the last one ended, on all cores; sums and open findings go to RESULTS.md.
 
 python -m tests.truth.run --seeds 2000          # go on from the seed in RESULTS.md
 python -m tests.truth.run --from 0 --seeds 200  # these, and write nothing
 python -m tests.truth.run --show 137            # one seed: kernel, findings, what happened
+python -m tests.truth.run --mutants             # break every good kernel, and see who notices
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 import time
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 
-from phobos.check import registry
-from phobos.runtime.reference.faults import KINDS
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from tests.truth import results
 from tests.truth.compare import Report, checked, compare
 from tests.truth.generator import generate
+from tests.truth.results import Total, open_of
 
-RESULTS = Path(__file__).with_name("RESULTS.md")
-TAME = 50  # occurrences in 2 000 kernels below which the generator is too tame
-
-
-class Total:
-    """The sums of a run."""
-
-    def __init__(self) -> None:
-        self.kernels = self.skipped = self.failing = self.never = self.runs = self.gave_up = self.gave_up_failing = 0
-        self.kinds: Counter[str] = Counter()
-        self.refused: Counter[str] = Counter()
-        self.codes: Counter[str] = Counter()
-        self.doubts: Counter[str] = Counter()
-        self.open: list[tuple[int, str, str]] = []  # seed, what, sentence
-
-    def add(self, report: Report) -> None:
-        self.kernels += 1
-        self.runs += report.runs
-        self.codes.update(report.codes)
-        if report.skipped:
-            self.skipped += 1
-            return
-        self.kinds.update(report.failing)
-        self.refused.update(report.refused)
-        self.doubts.update(report.doubts)
-        if report.failing:
-            self.failing += 1
-            self.gave_up_failing += report.gave_up
-        else:
-            self.never += 1
-            self.gave_up += report.gave_up
-        for what in ("misses", "false", "unexplained", "silent"):
-            self.open += [(report.seed, what, sentence) for sentence in getattr(report, what)]
-
-    def count(self, what: str) -> int:
-        return sum(kind == what for _, kind, _ in self.open)
-
-    def table(self) -> str:
-        rows = [
-            f"| kernels | {self.kernels} |",
-            f"| refused before running (errors of 0xx, 1xx, 4xx) | {self.skipped} |",
-            f"| failing | {self.failing} |",
-            f"| never failing | {self.never} |",
-            f"| runs | {self.runs} |",
-            f"| **misses** | **{self.count('misses')}** |",
-            f"| **false errors** | **{self.count('false')}** |",
-            f"| faults at no obligation | {self.count('unexplained')} |",
-            f"| results that depend on the grid, unsaid | {self.count('silent')} |",
-            f"| PH506 on never-failing kernels | {_share(self.gave_up, self.never)} |",
-            f"| PH506 on failing kernels | {_share(self.gave_up_failing, self.failing)} |",
-        ]
-        rows += [
-            f"| warning {code} on never-failing kernels | {_share(n, self.never)} |"
-            for code, n in sorted(self.doubts.items())
-        ]
-        rows += [f"| fault {kind} | {self.kinds[kind]} |" for kind in KINDS if self.kinds[kind]]
-        rows += [f"| refused: {kind} | {n} |" for kind, n in sorted(self.refused.items())]
-        rows += [f"| rule {code} | {n} |" for code, n in sorted(self.codes.items())]
-        return "\n".join(["| what | count |", "|---|---|", *rows])
-
-    def tame(self) -> list[str]:
-        """What came up too seldom to mean anything."""
-        least = TAME * self.kernels / 2000
-        seen = {kind: self.kinds[kind] + self.refused[kind] for kind in KINDS if kind != "timeout"}
-        rules = [code for code in registry.names() if code[:3] in ("PH2", "PH3", "PH5")]
-        return [f"fault {kind}: {n}" for kind, n in seen.items() if n < least] + [
-            f"rule {code}: {self.codes[code]}" for code in rules if self.codes[code] < least
-        ]
+WRITTEN_EVERY = 250  # seeds: a run that is stopped loses no more
 
 
-def reports(seeds: Iterable[int], jobs: int) -> Iterable[Report]:
+def reports(seeds: Iterable[int], jobs: int) -> Iterator[Report]:
+    """What comes of each seed, in order."""
     if jobs == 1:
         yield from map(compare, seeds)
         return
@@ -106,27 +41,68 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--from", type=int, dest="first", help="the first seed; default: where RESULTS.md ends")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--show", type=int, metavar="SEED", help="one seed in full")
+    parser.add_argument("--mutants", action="store_true", help="the table of mutants, kept in RESULTS.md")
     options = parser.parse_args(arguments)
     if options.show is not None:
         show(options.show)
         return 0
+    if options.mutants:
+        return mutants(options.jobs)
     keep = options.first is None
-    first = _next_seed() if keep else options.first
-    total = Total()
+    sums = results.read() if keep else Total(options.first)
+    first = sums.next_seed
+    own = Total(first)
+    if sums.open:
+        sums.open = still_open(sums.open, options.jobs)
     started = time.monotonic()
-    for report in reports(range(first, first + options.seeds), options.jobs):
-        total.add(report)
-        if sys.stderr.isatty():
-            print(f"\r{total.kernels}/{options.seeds}, {total.count('misses')} misses", end="", file=sys.stderr)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task("0 misses", total=options.seeds)
+        for report in reports(range(first, first + options.seeds), options.jobs):
+            own.add(report)
+            if keep:
+                sums.add(report)
+                sums.next_seed = report.seed + 1
+                if own.counts["kernels"] % WRITTEN_EVERY == 0:
+                    _keep(sums)
+            bar.update(task, advance=1, description=f"{own.amount('misses')} misses")
     took = time.monotonic() - started
-    print(f"seeds {first}..{first + options.seeds - 1}, {took:.0f} s\n\n{total.table()}\n")
-    for seed, what, sentence in total.open:
+    print(f"seeds {first}..{first + options.seeds - 1}, {took:.0f} s\n\n{own.table()}\n")
+    for seed, what, sentence in own.open:
         print(f"{what}: seed {seed}: {sentence}")
-    for sentence in total.tame():
+    for sentence in own.tame():
         print(f"too tame: {sentence}")
     if keep:
-        _write(first, options.seeds, total)
-    return 1 if total.count("misses") or total.count("false") or total.tame() else 0
+        _keep(sums)
+    return 1 if own.amount("misses") or own.amount("false") or own.tame() else 0
+
+
+def _keep(sums: Total) -> None:
+    sums.mutants = results.read().mutants  # another run may have made the table meanwhile
+    sums.write()
+
+
+def still_open(listed: list[tuple[int, str, str]], jobs: int) -> list[tuple[int, str, str]]:
+    """What of the open findings is not mended yet."""
+    seeds = sorted({seed for seed, _, _ in listed})
+    return [finding for report in reports(seeds, min(jobs, len(seeds))) for finding in open_of(report)]
+
+
+def mutants(jobs: int) -> int:
+    from tests.truth.mutants import all_mutants, judged, table
+
+    every = list(all_mutants())
+    with (
+        ProcessPoolExecutor(jobs) as pool,
+        Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar,
+    ):
+        fates = list(bar.track(pool.map(judged, every, chunksize=4), total=len(every), description="mutants"))
+    text = table(every, fates)
+    print(text)
+    sums = results.read()
+    sums.mutants = text
+    sums.write()
+    return 1 if any(fate.missed for fate in fates) else 0
 
 
 def show(seed: int) -> None:
@@ -135,24 +111,6 @@ def show(seed: int) -> None:
     for d in checked(sample):
         print(f"line {sample.text.count(chr(10), 0, d.span.start) + 1}: {d.severity} {d.code}: {d.message}")
     print(compare(seed))
-
-
-def _share(count: int, of: int) -> str:
-    return f"{count} ({100 * count / of:.1f} %)" if of else str(count)
-
-
-def _next_seed() -> int:
-    found = re.search(r"next seed: (\d+)", RESULTS.read_text("utf-8")) if RESULTS.exists() else None
-    return int(found.group(1)) if found else 0
-
-
-def _write(first: int, seeds: int, total: Total) -> None:
-    lines = [f"- {what}: seed {seed}: {sentence}" for seed, what, sentence in total.open]
-    text = (
-        f"# The truth run\n\nnext seed: {first + seeds}\n\nLast run, seeds {first} to {first + seeds - 1}"
-        f" (`make truth`):\n\n{total.table()}\n\n## Open\n\n" + ("\n".join(lines) or "nothing") + "\n"
-    )
-    RESULTS.write_text(text, "utf-8")
 
 
 if __name__ == "__main__":

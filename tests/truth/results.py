@@ -1,0 +1,126 @@
+"""RESULTS.md: the sums of all truth runs so far, every open finding by seed, and the table of mutants.
+
+The file is written for people; the sums also stand in it as one line of JSON, from which the next run goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from phobos.check import registry
+from phobos.runtime.reference.faults import KINDS
+from tests.truth.compare import Report
+
+PATH = Path(__file__).with_name("RESULTS.md")
+TAME = 50  # occurrences in 2 000 kernels below which the generator is too tame
+WHATS = {
+    "misses": "a fault of which the checker says nothing",
+    "false": "an error with a witness, on a kernel that never fails",
+    "unexplained": "a fault at no obligation, or a launch that was not refused as it should",
+    "silent": "results that depend on the grid, and no word of it",
+}
+
+
+@dataclass
+class Total:
+    """Sums over seeds. `counts` holds every number by its name; `open` is (seed, what, sentence)."""
+
+    next_seed: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    open: list[tuple[int, str, str]] = field(default_factory=list)
+    mutants: str = ""
+
+    def add(self, report: Report) -> None:
+        counts = self.counts
+        counts["kernels"] += 1
+        counts["runs"] += report.runs
+        counts.update(f"rule {code}" for code in report.codes)
+        if report.skipped:
+            counts["skipped"] += 1
+            return
+        counts.update(f"fault {kind}" for kind in report.failing)
+        counts.update(f"refused {kind}" for kind in report.refused)
+        counts.update(f"doubt {code}" for code in report.doubts)
+        side = "failing" if report.failing else "never"
+        counts[side] += 1
+        counts[f"gave up, {side}"] += report.gave_up
+        self.open += open_of(report)
+
+    def amount(self, what: str) -> int:
+        return sum(kind == what for _, kind, _ in self.open)
+
+    def table(self) -> str:
+        c = self.counts
+        rows = {
+            "kernels": c["kernels"],
+            "refused before running (errors of 0xx, 1xx, 4xx)": c["skipped"],
+            "failing": c["failing"],
+            "never failing": c["never"],
+            "runs": c["runs"],
+            "**misses**": self.amount("misses"),
+            "**false errors**": self.amount("false"),
+            "faults at no obligation, refusals gone wrong": self.amount("unexplained"),
+            "results that depend on the grid, unsaid": self.amount("silent"),
+            "PH506 on never-failing kernels": _share(c["gave up, never"], c["never"]),
+            "PH506 on failing kernels": _share(c["gave up, failing"], c["failing"]),
+        }
+        for name in sorted(c):
+            if name.startswith("doubt "):
+                rows[f"warning {name[6:]} on never-failing kernels"] = _share(c[name], c["never"])
+        rows |= {f"fault {kind}": c[f"fault {kind}"] for kind in KINDS}
+        rows |= {f"a launch refused: {name[8:]}": c[name] for name in sorted(c) if name.startswith("refused ")}
+        rows |= {name: c[name] for name in sorted(c) if name.startswith("rule ")}
+        return "\n".join(["| what | count |", "|---|---|", *(f"| {name} | {n} |" for name, n in rows.items())])
+
+    def tame(self) -> list[str]:
+        """What came up too seldom to mean anything. A refusal at the launch counts for its kind."""
+        least = TAME * self.counts["kernels"] / 2000
+        kinds = {
+            f"fault {kind}": self.counts[f"fault {kind}"] + self.counts[f"refused {kind}"]
+            for kind in KINDS
+            if kind != "timeout"
+        }
+        rules = {f"rule {c}": self.counts[f"rule {c}"] for c in registry.names() if c[:3] in ("PH2", "PH3", "PH5")}
+        return [f"{name}: {n}" for name, n in {**kinds, **rules}.items() if n < least]
+
+    def text(self) -> str:
+        lines = [f"- {what}: seed {seed}: {sentence}" for seed, what, sentence in sorted(self.open)]
+        meaning = "; ".join(f"`{what}`: {words}" for what, words in WHATS.items())
+        return (
+            f"# The truth run\n\n`make truth` goes on from seed {self.next_seed} and adds to these sums.\n\n"
+            f"{self.table()}\n\n## Open\n\n{meaning}.\n\n" + ("\n".join(lines) or "Nothing.") + "\n\n"
+            f"## Mutants\n\n`python -m tests.truth.run --mutants` makes this table.\n\n{self.mutants.strip()}\n\n"
+            f"<!-- sums: {json.dumps({'next': self.next_seed, 'counts': dict(sorted(self.counts.items()))})} -->\n"
+        )
+
+    def write(self, path: Path = PATH) -> None:
+        path.write_text(self.text(), "utf-8")
+
+
+def read(path: Path = PATH) -> Total:
+    """What is known so far; nothing where the file does not exist."""
+    if not path.exists():
+        return Total()
+    text = path.read_text("utf-8")
+    sums = re.search(r"<!-- sums: (.*) -->", text)
+    known = json.loads(sums.group(1)) if sums else {"next": 0, "counts": {}}
+    found = re.findall(r"^- (\w+): seed (\d+): (.*)$", text, re.MULTILINE)
+    mutants = re.search(r"makes this table\.\n\n(.*?)\n\n<!-- sums", text, re.DOTALL)
+    return Total(
+        known["next"],
+        Counter(known["counts"]),
+        [(int(seed), what, sentence) for what, seed, sentence in found],
+        mutants.group(1) if mutants else "",
+    )
+
+
+def open_of(report: Report) -> list[tuple[int, str, str]]:
+    return [(report.seed, what, " ".join(sentence.split())) for what in WHATS for sentence in getattr(report, what)]
+
+
+def _share(count: int, of: int) -> str:
+    return f"{count} ({100 * count / of:.1f} %)" if of else str(count)
