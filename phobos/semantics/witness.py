@@ -12,7 +12,8 @@ from itertools import islice, product
 from typing import TypeVar
 
 from phobos.semantics import ir
-from phobos.semantics.concrete import number, plain_atoms, truth
+from phobos.semantics.blockrun import stored_by_block
+from phobos.semantics.concrete import Assignment, number, plain_atoms, truth
 from phobos.semantics.conditions import Condition, opaques, polys
 from phobos.semantics.flow import FIRST, LATER, NEXT, SAME
 from phobos.semantics.grid import CellCap, grid_of
@@ -72,7 +73,7 @@ class _Box:
     low: tuple[int, ...]
     high: tuple[int, ...]
     data: bool
-    stored: object
+    at: Assignment
 
 
 def _unknown(reason: str) -> Meeting:
@@ -89,6 +90,8 @@ def search(
     placed = [poly for cells in (a, b) for axis in cells.axes for poly in axis]
     if any(poly.mentions(kind) for poly in placed for kind in (*OPAQUE, "load", "unsigned")):
         return _unknown("a subscript has no closed form")
+    if all(stored) and any(isinstance(one.type, ir.ErrorT) for one in stored if one is not None):
+        return _unknown("what is stored is in error already")
     guards = [condition for cells in (a, b) for condition in (*conditions_of(cells.context), *cells.reach.conditions)]
     if any(poly.mentions(kind) for guard in guards for poly in polys(guard) for kind in OPAQUE):
         return _unknown("a condition around it changes in a way that has no closed form")
@@ -103,7 +106,7 @@ def search(
         counts = _counts(question, settings)
         if counts is None:
             continue
-        boxes = [_boxes(question, cells, settings, counts, expression) for cells, expression in zip((a, b), stored)]
+        boxes = [_boxes(question, cells, settings, counts) for cells in (a, b)]
         found = False
         for one, other in product(*boxes):
             if one.block == other.block:
@@ -111,7 +114,7 @@ def search(
             cell = tuple(max(x, y) for x, y in zip(one.low, other.low))
             if any(c >= min(x, y) for c, x, y in zip(cell, one.high, other.high)):
                 continue
-            if one.stored is not None and one.stored == other.stored:
+            if _one_value(question.values, stored, one, other):
                 equal_values = True
                 continue
             data = one.data or other.data
@@ -237,10 +240,8 @@ def _boxes(
     cells: Cells,
     settings: dict[Atom, int],
     counts: tuple[int, int, int],
-    expression: ir.Expression | None,
 ) -> list[_Box]:
     """Where each block of the grid touches the tensor, for the rounds that are its own."""
-    values = question.values
     relations = {id(loop): relation for loop, relation in cells.reach.rounds}
     free: list[tuple[Atom, Sequence[int]]] = []
     fixed: dict[Atom, int] = {}
@@ -268,7 +269,7 @@ def _boxes(
             at.update(zip((atom for atom, _ in free), rounds))
             for axis in range(3):
                 at["block", axis] = block[axis]
-            box = _box(cells, conditions, at, block, expression, values)
+            box = _box(cells, conditions, at, block)
             if box is not None:
                 found.append(box)
                 total += 1
@@ -282,8 +283,6 @@ def _box(
     conditions: Sequence[Condition],
     at: dict[Atom, int],
     block: tuple[int, ...],
-    expression: ir.Expression | None,
-    values: Values,
 ) -> _Box | None:
     data = False
     for place in cells.context.chain():
@@ -312,11 +311,23 @@ def _box(
         high.append(min(size, start + count))
         if low[-1] >= high[-1]:
             return None
-    stored = None if expression is None else _stored(expression, at, values)
-    return _Box(block, tuple(low), tuple(high), data, stored)
+    return _Box(block, tuple(low), tuple(high), data, at)
 
 
-def _stored(expression: ir.Expression, at: dict[Atom, int], values: Values) -> object:
+def _one_value(
+    values: Values, stored: tuple[ir.Expression | None, ir.Expression | None], one: _Box, other: _Box
+) -> bool:
+    """Whether two stores that meet are known to put one value there."""
+    mine, theirs = stored
+    if mine is None or theirs is None:
+        return False
+    known = _stored(mine, one.at, values), _stored(theirs, other.at, values)
+    if None in known:
+        known = stored_by_block(values, mine, one.at), stored_by_block(values, theirs, other.at)
+    return known[0] is not None and known[0] == known[1]
+
+
+def _stored(expression: ir.Expression, at: Assignment, values: Values) -> object:
     """What a block stores, equal for two blocks only if it is one value; None where that is not known."""
     if not isinstance(expression.type, ir.ScalarT):
         return None
