@@ -66,7 +66,9 @@ def context_of(module: modules.Module, unit: modules.Unit, configuration: Config
     """What the rules may read of one kernel or function of a file."""
     program = unit.program
     grid = fixed_grid(module.file.text, program.name) if program.owner is None else None
-    return Context(program, configuration.target, grid, _rebuilder(module, unit), configuration.measure)
+    called = (module.functions[name] for name in program.inlined if name in module.functions)
+    parses = not any(one.item.problems for one in (unit, *called))
+    return Context(program, configuration.target, grid, _rebuilder(module, unit), configuration.measure, parses)
 
 
 def diagnostics_of(context: Context) -> tuple[Diagnostic, ...]:
@@ -98,7 +100,7 @@ def _steps(context: Context) -> Iterator[None]:
         return
     found: list[Diagnostic] = []
     if program.owner is None and program.body is not None:
-        for check in checks():
+        for check in checks() if context.parses else local_checks():
             found += check(context)
             yield
     facts[key] = tuple(_told(context, found))
@@ -162,6 +164,11 @@ def checks() -> list[Check]:
     if not _CHECKS:
         _CHECKS.extend(registry.module(code).check for code in registry.FACT_RULES)
     return _CHECKS
+
+
+def local_checks() -> list[Check]:
+    """Of a kernel that did not parse: what is missing in the text says nothing about the rest of it."""
+    return [registry.module(code).check for code in registry.LOCAL_RULES]
 
 
 _CHECKS: list[Check] = []

@@ -38,7 +38,8 @@ class Context:
     """What a rule may read: the program, the cards asked for, the grid if something fixes it.
 
     `at` is the same kernel at other constants; None where it was not built from a text. `measure`: the kernel may
-    be compiled to learn what it needs of a card.
+    be compiled to learn what it needs of a card. `parses`: the text, and that of the functions it inlines, has no
+    syntax error; what does not parse has no facts to judge, and only what stands by itself is looked at.
     """
 
     program: Program
@@ -46,6 +47,7 @@ class Context:
     grid: FixedGrid | None = None
     at: Callable[[Mapping[str, int]], Program] | None = None
     measure: bool = False
+    parses: bool = True
 
 
 @value

@@ -32,7 +32,10 @@ class Word:
 
 @value
 class Suppression:
-    """One comment. It covers rows `first` to `last`, or the whole file; `trailing` stands after code on its line."""
+    """One comment. It covers rows `first` to `last`, or the whole file; `trailing` stands after code on its line.
+
+    `broken`: some of what it covers did not parse and was not looked at, so nobody can say that it is not needed.
+    """
 
     start: int
     end: int
@@ -42,6 +45,7 @@ class Suppression:
     trailing: bool
     first: int
     last: int
+    broken: bool
 
 
 class Suppressions:
@@ -89,7 +93,7 @@ class Suppressions:
                 for word in suppression.words
                 if word.code is not None and word.code in enabled and word not in self.used and word.code != "PH901"
             ]
-            if unused and not any(word.code == "PH901" for word in suppression.words):
+            if unused and not suppression.broken and not any(word.code == "PH901" for word in suppression.words):
                 out.append(self._unused(suppression, unused))
         return self.keep(diagnostic for diagnostic in out if diagnostic.code in enabled)
 
@@ -97,6 +101,7 @@ class Suppressions:
 
     def _read(self) -> Iterator[Suppression]:
         extents: dict[int, int] | None = None
+        unread = any(item.problems for _, item in self.file.items)
         for offset, item in self.file.items:
             for pragma in pragmas(item.comments):
                 if pragma.kind not in ("ignore", "ignore-file"):
@@ -111,7 +116,8 @@ class Suppressions:
                     first = self._next_row(row)
                     last = extents.get(first, first)
                 whole, words = pragma.kind == "ignore-file", tuple(self._words(pragma, offset))
-                yield Suppression(start, offset + pragma.end, words, not words, whole, trailing, first, last)
+                broken = unread if whole else bool(item.problems)
+                yield Suppression(start, offset + pragma.end, words, not words, whole, trailing, first, last, broken)
 
     def _words(self, pragma: Pragma, offset: int) -> Iterator[Word]:
         for word in pragma.words:

@@ -34,6 +34,29 @@ ONE = {
         "    X[t :+ 64] = X[t :+ 64] + 1.0\n  }\n}\n",
         ["PH211"],
     ),
+    "a statement that does not parse, in a kernel that would race and hang": (
+        "@persistent\nkernel k(X: tensor<f32>[N], BAR: tensor<i32>[2]) {\n  let p = ctx.block.x\n  let x = = 3\n"
+        "  X[p * 4 :+ 8] = f32(p)\n  X[0] = f32(p)\n  if p == 0 {\n    grid_barrier(BAR)\n  }\n}\n",
+        ["PH001"],
+    ),
+    "a function that does not parse, and its caller": (
+        "fn f(x: i64) -> i64 {\n  let y = = x\n  return x\n}\n"
+        "@persistent\nkernel k(X: tensor<f32>[N]) {\n  X[f(0)] = f32(ctx.block.x)\n}\n",
+        ["PH001"],
+    ),
+    "a suppression in a kernel that does not parse": (
+        "@persistent\nkernel k(X: tensor<f32>[N]) {\n  let x = = 3\n"
+        "  X[0] = f32(ctx.block.x)  // phobos: ignore[PH502] one block\n}\n",
+        ["PH001"],
+    ),
+    "an unknown name that every block stores": (
+        "@persistent\nkernel k(X: tensor<f32>[N]) {\n  let p = ctx.block.x\n  X[0] = foo + f32(p)\n}\n",
+        ["PH101"],
+    ),
+    "an unknown name that is stored where blocks meet, through a variable": (
+        "@persistent\nkernel k(X: tensor<f32>[N]) {\n  let p = ctx.block.x\n  let z = foo\n  X[p % 2] = z\n}\n",
+        ["PH101", "PH210"],
+    ),
     "a bad barrier tensor": (
         "@persistent\nkernel k(X: tensor<f32>[N], BAR: tensor<f32>[1, 1]) {\n  X[0] = 1.0\n  grid_barrier(BAR)\n}\n",
         ["PH206"],
