@@ -83,7 +83,7 @@ def bind(module: Module, unit: Unit, program: Program, positional: Sequence[Any]
             if isinstance(extent, ir.Dim):
                 dims.setdefault(extent.name, number)
     _same_named(module, unit, program, dims, params)
-    return Bound(module, unit, program, tensors, params, dims, supplied, _device(tensors))
+    return Bound(module, unit, program, tensors, params, dims, supplied, _device(module, unit, program, tensors))
 
 
 def _match(
@@ -236,12 +236,18 @@ def _known_extent(extent: int | ir.Dim | ir.Constant, dims: Mapping[str, int], o
     return extent if isinstance(extent, int) else extent.value
 
 
-def _device(tensors: Mapping[str, Given]) -> str:
-    devices = {held.device: name for name, held in tensors.items()}
-    if len(devices) > 1:
-        listed = ", ".join(f"`{name}` on {device}" for device, name in sorted(devices.items()))
-        raise LaunchError(f"the arrays are on different devices ({listed}): bring them to one")
-    return next(iter(devices), "cpu")
+def _device(module: Module, unit: Unit, program: Program, tensors: Mapping[str, Given]) -> str:
+    devices = {name: held.device for name, held in tensors.items()}
+    most = max(devices.values(), key=list(devices.values()).count, default="cpu")
+    for name, device in devices.items():
+        if device != most:
+            others = ", ".join(f"`{other}` is on {where}" for other, where in devices.items() if where != device)
+            raise refusal(
+                module, unit, None,
+                f"the arguments are on different devices: `{name}` is on {device}, {others}",
+                program.tensors[name].span, help="bring them to one device first",
+            )  # fmt: skip
+    return most
 
 
 def _spelled(extent: int | ir.Dim | ir.Constant) -> str:

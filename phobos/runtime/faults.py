@@ -73,8 +73,7 @@ def refusal(
         code, registry.names().get(code, kind or "launch"), "error", head, place, label, (), tuple(notes), help
     )
     line = module.file.text.count("\n", 0, place.start) + 1
-    where = "" if span is None else f"{module.path}:{line}: "
-    return LaunchError(where + head + (f"; {help}" if help else ""), kind, diagnostic)
+    return LaunchError(f"{module.path}:{line}: {head}" + (f"; {help}" if help else ""), kind, diagnostic)
 
 
 def raised(module: Module, unit: Unit, fault: Fault) -> KernelFault:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from phobos.errors import LaunchError
 from phobos.runtime.binding import Bound
 from phobos.runtime.faults import refusal
 from phobos.runtime.plan import Check
@@ -44,13 +43,16 @@ class Placement:
     notes: tuple[str, ...]
 
 
-def extents_of(grid: GridOption) -> Extents | None:
+def extents_of(bound: Bound, grid: GridOption) -> Extents | None:
     """A caller's grid as three extents; None is "find out". Raises LaunchError."""
     if grid is None:
         return None
     parts = (grid,) if isinstance(grid, int) else tuple(grid)
     if not 1 <= len(parts) <= 3 or any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in parts):
-        raise LaunchError(f"grid is {grid!r}: give 1 to 3 whole numbers of at least 1")
+        raise refusal(
+            bound.module, bound.unit, None, f"`{bound.program.name}` cannot have a grid of {grid!r}", None,
+            help="give 1 to 3 whole numbers of at least 1, or leave `grid` out",
+        )  # fmt: skip
     filled = (*parts, 1, 1)
     return filled[0], filled[1], filled[2]
 
@@ -71,7 +73,7 @@ def place(
     `resident(program)` says how many blocks fit at once and why; it is asked only of kernels for which that
     matters. `rebuilt(constants)` binds the arguments again at other constants; `constants` are the caller's.
     """
-    asked = extents_of(grid)
+    asked = extents_of(bound, grid)
     program = bound.program
     barrier = has_barrier(program)
     if asked is not None and (program.is_persistent or barrier) and (asked[1], asked[2]) != (1, 1):

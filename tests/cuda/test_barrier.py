@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy
 import pytest
 
+from phobos.errors import LaunchError
 from phobos.runtime.cuda import driver, launch
 from phobos.runtime.kernel import kernel
 
@@ -118,3 +119,44 @@ def test_the_resident_count_is_the_drivers_own_answer(cupy) -> None:
     plan = made.plan(cupy.zeros(1 << 24, numpy.float32), stages=1)
     assert plan.resident == plan.ctas_per_sm * driver.multiprocessors(0)
     assert made.persistent_grid() == plan.resident
+
+
+def test_a_barrier_tensor_in_use_on_another_stream_is_refused(cupy) -> None:
+    made = kernel(COUNTED)
+    bar, out = cupy.zeros(2, numpy.int32), cupy.zeros(20_000, numpy.float32)
+    first, second = (cupy.cuda.Stream(non_blocking=True) for _ in range(2))
+    cupy.cuda.Device().synchronize()
+    made(out, bar, count=1, stream=first)
+    launch.synchronize()
+    made(out, bar, count=300_000, grid=132, timeout=20.0, stream=first)
+    with pytest.raises(LaunchError, match="`BAR` is in use") as error:
+        made(out, bar, count=1, stream=second)
+    assert error.value.kind == "bad-barrier-tensor"
+    launch.synchronize()
+    made(out, bar, count=1, stream=second)
+    launch.synchronize()
+    assert bool((out[:8] == 1).all())
+
+
+def test_replays_between_plain_launches_share_a_brought_barrier(cupy) -> None:
+    made = kernel(STAGED)
+    x, bar = cupy.full(100_000, 2.0 + 2.0**20, numpy.float32), cupy.zeros(2, numpy.int32)
+    stream = cupy.cuda.Stream(non_blocking=True)
+    with stream:
+        made(x, bar, stages=1)
+        stream.synchronize()
+        stream.begin_capture()
+        made(x, bar, stages=3)
+        graph = stream.end_capture()
+        for _ in range(50):
+            graph.launch()
+            made(x, bar, stages=1)
+        stream.synchronize()
+    launch.synchronize()
+    assert bool((x == 2.0).all())
+
+
+def test_a_barrier_that_is_not_zero_is_refused(cupy) -> None:
+    bar = cupy.full(1_000_000, 3, numpy.int32)[:2]  # where no other test had one
+    with pytest.raises(LaunchError, match="starts with 3"):
+        kernel(STAGED)(cupy.zeros(100, numpy.float32), bar, stages=1)

@@ -8,6 +8,7 @@ import pytest
 from phobos.errors import KernelFault, LaunchError
 from phobos.runtime.cuda import launch
 from phobos.runtime.kernel import kernel
+from tests.codegen.test_launch import GATHERED
 
 SKIPPED = """
 @launch(64)
@@ -137,3 +138,17 @@ def test_an_oversize_grid_is_refused_with_the_limiter(cupy) -> None:
     with pytest.raises(LaunchError, match=r"not resident.*limited by") as error:
         kernel(TRIPS)(cupy.zeros(512, numpy.float32), unchecked=True, grid=100_000)
     assert error.value.kind == "not-resident"
+
+
+def test_an_index_of_gather_outside_is_found_under_debug(cupy, still_usable) -> None:
+    table, y = cupy.arange(20, dtype=numpy.float32), cupy.zeros(1000, numpy.float32)
+    at = cupy.arange(1000, dtype=numpy.int32) % 20
+    made = kernel(GATHERED)
+    made(table, at, y, debug=True)
+    launch.synchronize()
+    assert bool((y == table[at] + table[at % 8]).all())
+    at[777] = 2_000_000_000
+    made(table, at, y, debug=True)
+    with pytest.raises(KernelFault, match="index 2000000000 is outside `T`, which has 20") as fault:
+        launch.synchronize()
+    assert fault.value.kind == "out-of-bounds" and fault.value.blocks == (777 // 64,)

@@ -6,7 +6,7 @@ import numpy
 import pytest
 
 from phobos.codegen import cards
-from phobos.errors import LaunchError
+from phobos.errors import CheckError, LaunchError
 from phobos.runtime.cuda import driver, launch
 from phobos.runtime.kernel import Kernels, kernel
 from tests.cuda.conftest import ORDINARY
@@ -139,3 +139,84 @@ def test_the_same_launch_again(cupy, torch) -> None:
             made(ones, t, 1.0)
     stream.synchronize()
     assert bool((t == 10).all())
+
+
+TURNED = """
+@launch(64)
+kernel turned(X: tensor<i8>[1, N], Y: tensor<i8>[N, 1]) {{
+  var t: tile<i8>[1, {length}] = X[0 :+ 1, 0 :+ {length}]
+  Y[0 :+ {length}, 0 :+ 1] = transpose(t)
+}}
+"""
+
+
+@pytest.mark.parametrize("length", [48 * 1024 - 1, 48 * 1024, 48 * 1024 + 1])
+def test_one_byte_around_48_kib(cupy, still_usable, length: int) -> None:
+    text = TURNED.format(length=length)
+    x = cupy.arange(length, dtype=numpy.int32).astype(numpy.int8).reshape(1, -1)
+    y = cupy.zeros((length, 1), numpy.int8)
+    if length > 48 * 1024:
+        with pytest.raises(CheckError):
+            kernel(text)(x, y, grid=1)
+        text = "@dynshared\n" + text
+    kernel(text)(x, y, grid=1)
+    launch.synchronize()
+    assert bool((y == x.T).all())
+
+
+def test_what_the_compiler_adds_to_tiles_of_48_kib(cupy) -> None:
+    """The tile takes all that is static; the sums across warps lie behind it."""
+    text = """
+    kernel shares(X: tensor<f32>[1, N], Y: tensor<f32>[1, N]) {
+      var t: tile<f32>[1, 12288] = X[0 :+ 1, 0 :+ 12288]
+      t[0, 5] = 1.0
+      Y[0 :+ 1, 0 :+ 12288] = t / rowsum(t)
+    }
+    """
+    x, y = cupy.ones((1, 12288), numpy.float32), cupy.zeros((1, 12288), numpy.float32)
+    made = kernel(text)
+    plan = made.plan(x, y, grid=1)
+    assert plan.shared_bytes is not None and plan.shared_bytes > 48 * 1024
+    made(x, y, grid=1)
+    launch.synchronize()
+    assert bool(cupy.allclose(y, 1 / 12288))
+
+
+BAD = {
+    "rank": (lambda cp: cp.zeros((8, 8), numpy.float32), {}, "rank 1"),
+    "dtype": (lambda cp: cp.zeros(8, numpy.float64), {}, "f64"),
+    "strides": (lambda cp: cp.zeros(16, numpy.float32)[::2], {}, "not row-major"),
+    "extents": (lambda cp: cp.zeros(9, numpy.float32), {}, "`N`"),
+    "host": (lambda cp: numpy.zeros(8, numpy.float32), {}, "`Y` is on cpu"),
+    "nothing": (lambda cp: None, {}, "`Y`"),
+    "grid along y": (lambda cp: cp.zeros(8, numpy.float32), {"grid": (1, 65536)}, "along y"),
+    "grid of 0": (lambda cp: cp.zeros(8, numpy.float32), {"grid": 0}, "at least 1"),
+    "negative grid": (lambda cp: cp.zeros(8, numpy.float32), {"grid": (1, -2)}, "at least 1"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_refused_and_the_context_stays_usable(cupy, still_usable, case: str) -> None:
+    made, options, words = BAD[case]
+    with pytest.raises(LaunchError) as error:
+        kernel(ORDINARY)(cupy.zeros(8, numpy.float32), made(cupy), **options)
+    assert words in str(error.value) and "<text>:" in str(error.value)
+
+
+def test_pytorch_and_cupy_arrays_in_one_launch(cupy, torch) -> None:
+    x = torch.arange(5000, dtype=torch.float32, device="cuda")
+    y = cupy.zeros(5000, numpy.float32)
+    torch.cuda.synchronize()
+    kernel(ORDINARY)(x, y)
+    launch.synchronize()
+    assert bool((y == cupy.asarray(x) * 2 + 1).all())
+
+
+def test_views_of_pytorch_arrays_are_written_in_place(torch) -> None:
+    whole = torch.zeros(3, 5000, device="cuda")
+    x = torch.arange(5000, dtype=torch.float32, device="cuda")
+    torch.cuda.synchronize()
+    kernel(ORDINARY)(x, whole[1])
+    torch.cuda.synchronize()
+    launch.synchronize()
+    assert bool((whole[1] == x * 2 + 1).all()) and not bool(whole[0].any()) and not bool(whole[2].any())
