@@ -15,6 +15,7 @@ from phobos.semantics.combine import follows
 from phobos.semantics.conditions import All, Condition, Opaque, differences
 from phobos.semantics.flow import FIRST, LATER, NEXT, SAME, Reach
 from phobos.semantics.knowledge import ROOT, Knowledge, poly_of_key
+from phobos.semantics.meeting import NESTED, Numbers
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.solve import never_negative, tightened
 from phobos.semantics.values import Context, Values
@@ -23,7 +24,6 @@ from phobos.value import value
 Shared = Callable[[Atom], bool]
 """Whether an opaque atom has one value for all blocks."""
 
-NESTED = frozenset({"div", "min", "max"})
 MOST_NODES = 100
 FEW_NODES = 24  # of a proof that would be a bonus, without its last and dearest step
 DEEPEST = 6
@@ -74,6 +74,8 @@ class Pair:
         self._limits = limits
         self._bounds: list[Poly] | None = None
         self._thorough = True
+        self._question: list[_Case] = []
+        self._met: bool | None = None
         self.guarded = any(
             at.condition is not None for cells in (a, b) for at in cells.context.chain()
         ) or bool(a.reach.way or b.reach.way)
@@ -228,7 +230,23 @@ class Pair:
             return True
         budget = [nodes]
         self._thorough = nodes > FEW_NODES
-        return all(self._refuted(list(case.given), case.equal, 0, budget) for case in self._cases(same_block_too))
+        self._question = [*self._cases(same_block_too)]
+        return all(self._refuted(list(case.given), case.equal, 0, budget) for case in self._question)
+
+    def _meet(self) -> bool:
+        """Whether numbers are known at which the two meet: then nothing proves them apart."""
+        if self._met is None:
+            self._met = any(self._meet_in(case) for case in self._question)
+        return self._met
+
+    def _meet_in(self, case: _Case) -> bool:
+        numbers = Numbers(self.knowledge)
+        for (first, mine), (other, theirs) in zip(self.a.axes, self.b.axes):
+            numbers.want((other + theirs - 1 - first, first + mine - 1 - other))
+        numbers.want((*self.a.guards, *self.b.guards, *self.bounds, *case.given))
+        numbers.want((*self.a.nonzero, *self.b.nonzero), nonzero=True)
+        same = [Poly({(atom,): 1}) - poly for atom, poly in case.equal]
+        return numbers.exist([*same, *(-poly for poly in same)])
 
     def _cases(self, same_block_too: bool) -> Iterator[_Case]:
         """The ways in which two blocks differ: the first axis that tells them apart, and which is the lower."""
@@ -270,6 +288,9 @@ class Pair:
         nonneg = self.knowledge.nonneg
         if any(never_negative(goal, order, nonneg, QUICK) for goal in goals):
             return True
+        if (depth or self.guarded) and self._meet():
+            budget[0] = 0
+            return False
         pairs = [] if depth >= DEEPEST else [
             (x, y) for x, y in self._candidates(gaps) if x not in replaced and y not in replaced
         ]
@@ -296,6 +317,9 @@ class Pair:
             return self._refuted(extra, [*_within(equal, x, Poly({})), (x, Poly({}))], depth + 1, budget) and (
                 self._refuted([one - 1, *extra], equal, depth + 1, budget)
             )
+        if self._meet():
+            budget[0] = 0
+            return False
         everything = [put(p) for p in (*extra, *self.a.guards, *self.b.guards, *self.bounds)]
         everything = [poly for poly in everything if any(c < 0 for c in poly.terms.values())]
         self._learn_signs(gaps)
