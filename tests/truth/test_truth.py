@@ -1,0 +1,183 @@
+"""The checker agrees with the reference runtime on the first 200 random kernels, and the comparison has teeth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from phobos.diagnostic import Diagnostic, Span
+from phobos.runtime import placing
+from phobos.runtime.plan import Check
+from tests.truth import results
+from tests.truth.compare import Report, compare, told
+from tests.truth.generator import Sample, generate
+from tests.truth.judge import judge
+from tests.truth.mutants import AT_LAUNCH, BREAKS, FATES, ROOT, Mutant, all_mutants, judged, mutants_of, table
+from tests.truth.results import Total, open_of
+
+CHUNK = 25
+HARD = ("misses", "false", "unexplained")
+
+
+# --- the first seeds --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("first", range(0, 200, CHUNK))
+def test_no_miss_and_no_false_error(first: int) -> None:
+    known = {(seed, what) for seed, what, _ in results.read().open}
+    news = [
+        finding
+        for seed in range(first, first + CHUNK)
+        for finding in open_of(compare(seed))
+        if finding[1] in HARD and finding[:2] not in known
+    ]
+    assert news == []
+
+
+# --- teeth ------------------------------------------------------------------------------------------------------
+
+FAILING = {"race", "deadlock", "uninitialised", "aligned-broken"}
+
+
+def test_a_checker_that_says_nothing_misses_every_failing_kernel() -> None:
+    failing = 0
+    for seed in range(20):
+        sample = generate(seed)
+        verdict = judge(sample, [])
+        report = told(sample, [], verdict)
+        kinds = FAILING & set(verdict.failures)
+        assert len(report.misses) == len(kinds), seed
+        failing += bool(kinds)
+    assert failing >= 5
+
+
+def test_a_checker_that_calls_everything_a_race_is_wrong_about_every_kernel_that_never_fails() -> None:
+    sound = 0
+    for seed in range(20):
+        sample = generate(seed)
+        everything = [Diagnostic("PH501", "race-between-blocks", "error", "a race", Span(None, 0, 1))]
+        verdict = judge(sample, [])
+        report = told(sample, everything, verdict)
+        assert bool(report.false) == (not verdict.failures), seed
+        sound += not verdict.failures
+    assert sound >= 3
+
+
+def sample(text: str, sizes: dict[str, tuple[int, ...]], persistent: bool = True) -> Sample:
+    return Sample(0, text, "k", persistent, False, "atomic_" in text, sizes, {}, {})
+
+
+STRIDED = """@persistent
+kernel k(X: tensor<f32>[N], Y: tensor<f32>[N], BAR: tensor<i32>[2]) {
+  for t in range(ctx.block.x * 4, N, ctx.blocks.x * 4) {
+    X[t :+ 4] = Y[t :+ 4] + 1.0
+  }
+  grid_barrier(BAR)
+}
+"""
+
+
+def test_what_is_left_to_the_launch_is_refused_there_once_of_each_kind() -> None:
+    verdict = judge(sample(STRIDED, {"N": (8,)}), [])
+    assert verdict.failures == {} and verdict.complaints == []
+    wanted = {"not-resident", "bad-barrier-tensor", "no-overlap", "one-dimensional-grid", "extent-agrees"}
+    assert set(verdict.refused) == wanted
+
+
+def test_a_launch_that_should_have_been_refused_is_a_complaint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placing, "_fits", lambda *_: Check("all blocks are resident", "believed", None))
+    verdict = judge(sample(STRIDED, {"N": (8,)}), [])
+    assert verdict.complaints == ["resident was not refused"]
+
+
+def test_a_kernel_that_is_refused_everywhere_fails() -> None:
+    verdict = judge(sample(STRIDED.replace("[2]", "[1]"), {"N": (8,)}), [])
+    assert list(verdict.failures) == ["bad-barrier-tensor"] and verdict.runs == 0
+
+
+def test_a_size_that_breaks_a_promise_is_outside_the_contract() -> None:
+    verdict = judge(sample(STRIDED.replace("kernel", "@aligned(N = 4)\nkernel"), {"N": (7, 8)}), [])
+    assert verdict.failures == {} and verdict.refused["aligned-broken"] == 6  # five grids, and the probe
+    assert verdict.runs == 5
+
+
+def test_a_constant_that_steps_over_the_grid_is_bound_to_each_grid() -> None:
+    text = STRIDED.replace("kernel", "@autotune(G in [3])\nkernel").replace("ctx.blocks.x", "G")
+    verdict = judge(sample(text, {"N": (8, 17)}), [])
+    assert verdict.failures == {} and verdict.runs == 10 and verdict.varies is None
+
+
+def test_work_left_out_shows_in_results_that_depend_on_the_grid() -> None:
+    text = """@persistent
+kernel k(X: tensor<f32>[N]) {
+  X[ctx.block.x * 4 :+ 4] = 1.0
+}
+"""
+    assert "against grid=" in (judge(sample(text, {"N": (16,)}), []).varies or "")
+
+
+# --- sums -------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_in_which_something_hardly_ever_happens_is_too_tame() -> None:
+    total = Total()
+    for seed in range(40):
+        total.add(Report(seed, failing=("race",), refused=results.Counter({"not-resident": 1})))
+    tame = total.tame()
+    assert "fault deadlock: 0" in tame and "rule PH203: 0" in tame
+    assert not any(line.startswith(("fault race", "fault not-resident", "fault timeout", "rule PH1")) for line in tame)
+    total.counts["fault deadlock"] = 1
+    assert "fault deadlock: 0" not in total.tame()
+
+
+def test_sums_and_open_findings_survive_the_file(tmp_path: Path) -> None:
+    total = Total(next_seed=7, mutants="| broken |\n|---|\n| all |")
+    total.add(Report(5, failing=("race",), misses=["race at\nN=4"], doubts=("PH203",), runs=3))
+    total.add(Report(6, skipped="PH104"))
+    total.write(tmp_path / "RESULTS.md")
+    assert results.read(tmp_path / "RESULTS.md") == total
+    assert results.read(tmp_path / "none.md") == Total()
+
+
+# --- mutants ----------------------------------------------------------------------------------------------------
+
+
+def test_every_good_kernel_is_broken_in_every_way_that_it_has() -> None:
+    every = list(all_mutants())
+    assert {mutant.how for mutant in every} == set(BREAKS)
+    assert len({mutant.path for mutant in every}) >= 45
+    assert not any(mutant.path.endswith("hang.ph") for mutant in every)
+    assert every == list(all_mutants())
+
+
+def test_who_notices() -> None:
+    def fate(how: str, path: str) -> set[tuple[str, bool]]:
+        made = [mutant for mutant in mutants_of(ROOT / path) if mutant.how == how]
+        assert made
+        return {(judged(mutant).by, bool(judged(mutant).missed)) for mutant in made}
+
+    assert fate("drop a barrier", "tests/corpus/softmax_two_phase.ph") == {("checker", False)}
+    assert fate("put a barrier under a condition", "examples/normalise.ph") == {("checker", False)}
+    assert fate("shrink the barrier tensor", "examples/normalise.ph") == {("checker", False)}
+    assert fate("shift an index", "examples/saxpy.ph") <= {("checker", False), ("result", False)}
+
+
+def test_a_mutant_that_changes_nothing_survives_and_refusals_and_results_are_told_apart() -> None:
+    path = "examples/saxpy.ph"
+    text = (ROOT / path).read_text("utf-8")
+    assert judged(Mutant(path, "shift an index", 1, text)).by == "survived"
+    wrong = text.replace("* alpha", "* alpha * 2.0")
+    assert judged(Mutant(path, "shift an index", 1, wrong)).by == "result"
+    refused = text.replace("kernel saxpy(", "@aligned(N = 7)\nkernel saxpy(")
+    fate = judged(Mutant(path, "break a promise", 1, refused))
+    assert fate.by == "launch" and fate.said.startswith(AT_LAUNCH)
+
+
+def test_the_table_counts_each_mutant_once() -> None:
+    made = list(mutants_of(ROOT / "examples/saxpy.ph"))
+    text = table(made, [judged(mutant) for mutant in made])
+    whole = next(line for line in text.splitlines() if line.startswith("| **all**"))
+    numbers = [int(cell) for cell in whole.split("|")[2:-1]]
+    assert numbers[0] == len(made) == sum(numbers[1:4]) + sum(numbers[5:])
+    assert len(FATES) == 5
