@@ -136,7 +136,7 @@ class Evaluator(Values):
             case ir.Evaluate(value=evaluated) | ir.AssumeUniform(value=evaluated):
                 self._any(evaluated, env, context)
             case ir.For():
-                return True, self._for(statement, env, context)
+                return self._for(statement, env, context)
             case ir.While():
                 return True, self._while(statement, env, context)
             case ir.If():
@@ -377,7 +377,7 @@ class Evaluator(Values):
             else:
                 env[variable] = Opaque(("bool", self._ordinal(variable), self._ordinal(statement), "after"), True, None)
 
-    def _for(self, statement: ir.For, env: Env, context: Context) -> Condition:
+    def _for(self, statement: ir.For, env: Env, context: Context) -> tuple[bool, Condition]:
         lo = self._int(statement.lo, env, context)
         hi = self._int(statement.hi, env, context)
         step = self._int(statement.step, env, context)
@@ -406,7 +406,9 @@ class Evaluator(Values):
         alive = self._merge_into(body, alive, exits.continues, inside, statement.body)
         self._close(statement, head, body, alive, index)
         self._after(statement, env, known, context, exits, None)
-        return self._escapes(statement, exits)
+        if not alive and not exits.breaks and trips is not None and (trips.constant or 0) > 0:
+            return False, TRUE  # there is a first round, and nothing comes out of it
+        return True, self._escapes(statement, exits)
 
     def _trips(self, lo: Poly, hi: Poly, step: Poly, context: Context) -> Poly | None:
         """How many rounds `range(lo, hi, step)` has, where that is a polynomial."""

@@ -80,3 +80,15 @@ def test_in_a_function_there_is_one_for_each_call_chain() -> None:
     assert len(found) == 2
     assert {text[d.related[0].span.start : d.related[0].span.end] for d in found} == {"sync(BAR)"}
     assert len({d.related[0].span.start for d in found}) == 2
+
+
+def test_behind_a_loop_in_which_every_block_returns_nothing_is_said() -> None:
+    text = (
+        "@persistent\nkernel k(X: tensor<f32>[N], BAR: tensor<i32>[2]) {\n  let p = ctx.block.x\n"
+        "  for r in range(0, 2) {\n    if p == 0 {\n      return\n    }\n    return\n  }\n"
+        "  X[0] = f32(p)\n  grid_barrier(BAR)\n  for t in range(p * 8, N, ctx.blocks.x * 16) {\n"
+        "    X[t :+ 8] = 1.0\n  }\n}\n"
+    )
+    assert [d.code for d in findings("k.ph", text) if d.severity != "info"] == []
+    passed = text.replace("    return\n  }\n  X", "  }\n  X")
+    assert {"PH204", "PH211"} <= {d.code for d in findings("k.ph", passed) if d.severity != "info"}
