@@ -56,7 +56,8 @@ def _measured(program: Program, arch: str) -> tuple[int, int] | None:
     from phobos.codegen import cache, nvrtc
     from phobos.codegen.kernel import emit
     from phobos.codegen.resources import resources_of
-    from phobos.lowering.decide import Options, lower
+    from phobos.lowering.decide import lower
+    from phobos.lowering.options import Options
     from phobos.lowering.support import missing
 
     if missing(program) or any(problem.severity == "error" for problem in program.problems):
@@ -73,6 +74,7 @@ def _measured(program: Program, arch: str) -> tuple[int, int] | None:
 
 def _shared_bytes(program: Program, arch: str) -> int:
     """Shared bytes of one block, as the emitter plans them."""
-    from phobos.lowering.decide import Options, decide
+    from phobos.lowering.decide import decide
+    from phobos.lowering.options import Options
 
     return decide(program, Options(arch=arch)).shared.bytes

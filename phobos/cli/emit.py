@@ -65,7 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _made(kernel: Kernel, form: str, arch: str, constants: dict[str, int]) -> bytes:
     from phobos.diagnostic import Span
     from phobos.errors import CheckError, LaunchError
-    from phobos.lowering.decide import MULTIPLE, Options, lower
+    from phobos.lowering.decide import lower
+    from phobos.lowering.options import MULTIPLE, Options
     from phobos.runtime import gate
     from phobos.runtime.compiling import build, spelled
 

@@ -63,7 +63,7 @@ def _configured(path: str) -> list[str]:
 
 
 def _row(kernel: Kernel, target: Target, given: dict[str, int], count: int) -> dict[str, Any]:
-    from phobos.lowering.decide import Options
+    from phobos.lowering.options import Options
     from phobos.runtime.compiling import build
 
     module, unit = kernel.analysed()

@@ -1,4 +1,5 @@
-"""Cubins kept on disk, by content: the text, the options, the architecture and the compiler.
+"""Cubins kept on disk, by content: the text, the options, the architecture and the compiler. Beside them the texts,
+by what they were spelled from, so that a kernel that is known is neither lowered nor spelled again.
 
 A file is written under another name and then renamed, so that many processes may share the folder and a killed
 one leaves nothing half written. What is read is verified against a digest. The folder is private to the user and
@@ -8,6 +9,7 @@ bounded: the files used longest ago go first.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import os
 import tempfile
@@ -15,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from phobos.codegen import nvrtc
+from phobos.codegen.emitted import Emitted, from_bytes, to_bytes
 from phobos.value import value
 
 MOST_BYTES = 256 * 1024 * 1024
@@ -49,6 +52,38 @@ def compiled(text: str, name: str, arch: str, options: Sequence[str] = ()) -> nv
     made = nvrtc.compile_text(text, name, arch, options)
     _write(key, made.cubin, made.ptx.encode())
     return made
+
+
+def emission(key: str) -> Emitted | None:
+    """The text that was spelled for a key, where it is kept."""
+    found = _read(key)
+    return None if found is None else from_bytes(found[0])
+
+
+def keep_emission(key: str, emitted: Emitted) -> None:
+    _write(key, to_bytes(emitted), b"")
+
+
+def emission_key(parts: Sequence[str]) -> str:
+    """`parts` say all that a text is spelled from; with them counts this very package, file by file."""
+    digest = hashlib.sha256(b"emission\0")
+    for part in (*parts, _package()):
+        digest.update(part.encode(errors="surrogatepass"))
+        digest.update(b"\0")
+    return digest.hexdigest()
+
+
+@functools.cache
+def _package() -> str:
+    """Size and time of every file that has a part in what is spelled."""
+    root = Path(__file__).resolve().parents[1]
+    found = []
+    for room in ("syntax", "language", "semantics", "lowering", "codegen"):
+        with contextlib.suppress(OSError):
+            for entry in os.scandir(root / room):
+                state = entry.stat()
+                found.append(f"{room}/{entry.name}:{state.st_size}:{state.st_mtime_ns}")
+    return "\n".join(sorted(one for one in found if ".py:" in one or ".lark:" in one))
 
 
 def kept() -> Kept:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from phobos.codegen import spelling
+from phobos.codegen.emitted import Site
 from phobos.codegen.spelling import Names
 from phobos.codegen.writer import Writer
 from phobos.diagnostic import Span
@@ -14,19 +15,6 @@ from phobos.lowering.layout import Layout
 from phobos.lowering.shared import Place
 from phobos.semantics import ir
 from phobos.value import value
-
-
-@value
-class Site:
-    """A place in the source that a stopped grid can name.
-
-    `what` is "barrier", "loop", "aligned", "bounds" or "step".
-    """
-
-    what: str
-    span: Span
-    calls: tuple[Span, ...]
-    subject: str  # the promise, tensor or loop in words
 
 
 @value

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from phobos.codegen.kernel import Emitted
+from phobos.codegen.emitted import Emitted
 from phobos.codegen.resources import Resources
 from phobos.diagnostic import Span
 from phobos.semantics import ir

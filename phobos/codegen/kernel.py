@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Literal
 
 from phobos.codegen import cooperative, elementwise, spelling
 from phobos.codegen.cards import STATIC_SHARED_BYTES
-from phobos.codegen.context import Context, Site
+from phobos.codegen.context import Context
 from phobos.codegen.device import pieces_for
+from phobos.codegen.emitted import Argument, Emitted
 from phobos.codegen.expressions import as_type, dtype_of, point, scalar
 from phobos.codegen.leaves import view_of
 from phobos.codegen.products import pipelined, product
@@ -23,35 +23,6 @@ from phobos.diagnostic import Span
 from phobos.lowering import ops, walk
 from phobos.lowering.decide import Lowered
 from phobos.semantics import ir
-from phobos.value import value
-
-
-@value
-class Argument:
-    """One argument of the kernel. `name` is the tensor, scalar, dim or pitched tensor."""
-
-    kind: Literal["tensor", "scalar", "dim", "pitch", "word", "report", "timeout", "groups"]
-    name: str
-    ctype: str
-
-
-@value
-class Emitted:
-    """`symbol` is the kernel's name in the module. `wide` gives the alignment in bytes each tensor's base must have.
-
-    `cooperative`: it waits for its whole grid. `watched`: it takes word, report and timeout.
-    """
-
-    text: str
-    symbol: str
-    arguments: tuple[Argument, ...]
-    sites: tuple[Site, ...]
-    threads: int
-    dynamic_shared_bytes: int
-    static_shared_bytes: int
-    wide: dict[str, int]
-    cooperative: bool
-    watched: bool
 
 
 def emit(lowered: Lowered, file: str, line_of: Callable[[Span], int]) -> Emitted:

@@ -11,6 +11,7 @@ from phobos.language.scalars import scalar
 from phobos.lowering import hazards, homes, ops, shared, walk
 from phobos.lowering.layouts import Layouts, choose
 from phobos.lowering.normal import normalise
+from phobos.lowering.options import MULTIPLE, Options
 from phobos.lowering.pipelined import DYNAMIC_BYTES, STATIC_BYTES, Means, Pipelines, pipelines_of
 from phobos.lowering.products import Product, against_tensor_cores, padded, products_of
 from phobos.lowering.shared import Scratch, SharedPlan
@@ -19,26 +20,6 @@ from phobos.semantics.masks import Mask, masks_of
 from phobos.semantics.program import Program, Promise, fact
 from phobos.semantics.values import Values, values_of
 from phobos.value import value
-
-MULTIPLE = 16  # of an extent that is specialised on
-
-
-@value
-class Options:
-    """What the caller chooses besides the program itself.
-
-    `arch` - what it is compiled for. `vectors` - arrays begin at multiples of 16 bytes, so that wide accesses may
-    be used. `debug` - point accesses are checked on the device. `guards` - so are the promises of `@aligned`.
-    `pitched` - tensors whose rows lie further apart than they are long. `multiples` - extents known to be whole
-    multiples of 16 at this launch, so that their rows may be read 16 bytes at a time.
-    """
-
-    arch: str = "sm_90a"
-    vectors: bool = True
-    debug: bool = False
-    guards: bool = False
-    pitched: tuple[str, ...] = ()
-    multiples: tuple[str, ...] = ()
 
 
 @value

@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from phobos.codegen import cache, cards
-from phobos.codegen.kernel import Emitted, emit
+from phobos.codegen.emitted import Emitted
 from phobos.codegen.resources import Resources, resources_of
 from phobos.diagnostic import Span
 from phobos.errors import LaunchError
-from phobos.lowering.decide import Lowered, Options, lower, total_bytes
-from phobos.lowering.support import missing
+from phobos.lowering.options import Options
 from phobos.runtime.faults import refusal
 from phobos.semantics import ir
 from phobos.value import value
 
 if TYPE_CHECKING:
+    from phobos.lowering.decide import Lowered
     from phobos.runtime.kernel import Kernel
     from phobos.semantics.module import Module, Unit
 
@@ -68,6 +68,10 @@ def compiled(kernel: Kernel, module: Module, unit: Unit, target: str) -> Compile
 
 def spelled(module: Module, unit: Unit, options: Options) -> Emitted:
     """The CUDA text alone. Raises LaunchError where something of the kernel cannot run on a GPU."""
+    from phobos.codegen.kernel import emit
+    from phobos.lowering.decide import lower
+    from phobos.lowering.support import missing
+
     program = unit.program
     lacking = missing(program)
     if lacking:
@@ -87,6 +91,8 @@ def spelled(module: Module, unit: Unit, options: Options) -> Emitted:
 
 def _check_shared(module: Module, unit: Unit, lowered: Lowered) -> None:
     """Refuse more shared memory than there is: for tiles by the count of PH402, for all together by the card's."""
+    from phobos.lowering.decide import total_bytes
+
     tiles, arch, static = lowered.most_tiles, lowered.options.arch, "dynshared" not in lowered.program.flags
     parts = [(f"`{tile.name}`", tile.span, size) for tile, size in tiles]
     needed, limit = total_bytes(tiles), cards.STATIC_SHARED_BYTES
@@ -117,14 +123,18 @@ def shared_limit(arch: str) -> int:
 
 
 def build(module: Module, unit: Unit, options: Options) -> CompiledKernel:
-    """Compile, or take from the cache."""
+    """Compile, or take from the cache: a kernel that is known there is not lowered again."""
     program = unit.program
-    emitted = spelled(module, unit, options)
+    key = _key(module, unit, options)
+    known = cache.emission(key)
+    emitted = spelled(module, unit, options) if known is None else known
     flags = []
     if program.launch.max_registers:
         flags.append(f"--maxrregcount={program.launch.max_registers}")
     _dump(program.name, options.arch, "cu", emitted.text.encode())
     made = cache.compiled(emitted.text, f"{program.name}.cu", options.arch, flags)
+    if known is None:
+        cache.keep_emission(key, emitted)
     _dump(program.name, options.arch, "ptx", made.ptx.encode())
     _dump(program.name, options.arch, "cubin", made.cubin)
     return CompiledKernel(
@@ -132,6 +142,19 @@ def build(module: Module, unit: Unit, options: Options) -> CompiledKernel:
         resources_of(made.cubin, emitted.symbol),
         {name: constant.value for name, constant in program.constants.items()},
     )  # fmt: skip
+
+
+def _key(module: Module, unit: Unit, options: Options) -> str:
+    """Names all that the text of a kernel is spelled from."""
+    program = unit.program
+    settings = program.settings
+    constants = [f"{name}={constant.value}" for name, constant in program.constants.items()]
+    constants += [f"{name}:{size}" for name, size in settings.sizes] + list(settings.known_functions)
+    chosen = [
+        options.arch, str(options.vectors), str(options.debug), str(options.guards), ",".join(options.pitched),
+        ",".join(options.multiples),
+    ]  # fmt: skip
+    return cache.emission_key([module.path, module.file.text, program.name, *constants, *chosen])
 
 
 def _dump(name: str, arch: str, form: str, data: bytes) -> None:

@@ -333,7 +333,7 @@ def _finished(
     on_gpu: bool,
     detect: tuple[str, ...],
 ) -> Report:
-    from phobos.runtime.judge import stored_tensors
+    from phobos.runtime.conditions import stored_tensors
 
     program = done.bound.program
     outputs: dict[str, Summary] = {}
@@ -381,7 +381,8 @@ def _disproved(kernel: Kernel, detect: tuple[str, ...]) -> list[str]:
 
 def _verify(request: Request, done: _Done, given: Arguments, options: LaunchOptions, on_gpu: bool) -> tuple[str, bool]:
     """A GPU's result against the reference; the reference's against its own other path, cell by cell."""
-    from phobos.runtime.judge import Judging, judge, prepare, stored_tensors
+    from phobos.runtime.conditions import stored_tensors
+    from phobos.runtime.judge import Judging, judge, prepare
     from phobos.runtime.tolerance import Tolerance, compare, tolerance_of
 
     arrays = {name: held.copy() for name, held in given.arrays.items()}
@@ -416,7 +417,7 @@ def _verify(request: Request, done: _Done, given: Arguments, options: LaunchOpti
 
 def _moved(bound: Bound) -> int:
     """Bytes that a kernel must move at least: each tensor it reads once, each tensor it writes once."""
-    from phobos.runtime.judge import stored_tensors
+    from phobos.runtime.conditions import stored_tensors
     from phobos.runtime.reference.code import parts
     from phobos.semantics import ir
     from phobos.semantics.values import statements_of

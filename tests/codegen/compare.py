@@ -8,9 +8,11 @@ from pathlib import Path
 import ml_dtypes
 import numpy
 
-from phobos.codegen.kernel import Emitted, emit
+from phobos.codegen.emitted import Emitted
+from phobos.codegen.kernel import emit
 from phobos.diagnostic import Span
-from phobos.lowering.decide import DEFAULTS, Options, lower
+from phobos.lowering.decide import DEFAULTS, lower
+from phobos.lowering.options import Options
 from phobos.runtime.reference.execute import Options as Execution
 from phobos.runtime.reference.execute import execute
 from phobos.semantics import ir

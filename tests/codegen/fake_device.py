@@ -12,8 +12,8 @@ import numpy
 import pytest
 
 from phobos.codegen import cards
-from phobos.codegen.kernel import Emitted
-from phobos.lowering.decide import Options
+from phobos.codegen.emitted import Emitted
+from phobos.lowering.options import Options
 from phobos.runtime import compiling
 from phobos.runtime.cuda import driver, launch
 from tests.codegen import host

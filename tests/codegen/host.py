@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy
 
 from phobos.codegen.device import PIECES
-from phobos.codegen.kernel import Emitted
+from phobos.codegen.emitted import Emitted
 
 COMPILER = shutil.which("g++")
 HEADER = Path(__file__).with_name("host.h")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from phobos.codegen import cards, nvrtc
-from phobos.codegen.kernel import Emitted
-from phobos.lowering.decide import Options
+from phobos.codegen.emitted import Emitted
+from phobos.lowering.options import Options
 from phobos.runtime import compiling
 from phobos.runtime.kernel import Kernels
 from tests.codegen.compare import emitted, read

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy
 import pytest
 
-from phobos.lowering.decide import Options
+from phobos.lowering.options import Options
 from tests.codegen import host
 from tests.codegen.compare import agree
 

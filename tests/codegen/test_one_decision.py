@@ -16,7 +16,8 @@ from phobos.check.rules import (
 )
 from phobos.diagnostic import Diagnostic
 from phobos.errors import LaunchError
-from phobos.lowering.decide import Options, decisions_of, lower
+from phobos.lowering.decide import decisions_of, lower
+from phobos.lowering.options import Options
 from phobos.lowering.support import missing
 from phobos.runtime import compiling
 from phobos.semantics.module import Module, Unit, analyse

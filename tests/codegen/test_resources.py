@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -120,3 +121,51 @@ def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path, monkeypatch:
     if nvrtc.location() is not None:
         assert cache.compiled(TEXT, "t.cu", "sm_90a").cubin
     assert cache.kept().files == 0
+
+
+KNOWN = """
+fn twice(x: f32) -> f32 {
+  return x * 2.0
+}
+
+@persistent
+@autotune(TILE in [256, 512])
+kernel known(X: tensor<f32>[N], BAR: tensor<i32>[2], a: i64) {
+  for t in range(ctx.block.x * TILE, N, ctx.blocks.x * TILE) {
+    X[t :+ TILE] = X[t :+ TILE] * 0.5
+  }
+  grid_barrier(BAR)
+  X[a] = twice(1.0)
+}
+"""
+
+
+def test_a_known_kernel_is_neither_lowered_nor_spelled_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from phobos.codegen.emitted import to_bytes
+    from phobos.lowering.options import Options
+    from phobos.runtime import compiling
+    from phobos.runtime.kernel import Kernels
+
+    monkeypatch.setenv("PHOBOS_CACHE", str(tmp_path))
+    spelled = compiling.spelled
+    calls: list[int] = []
+
+    def counted(*arguments: Any) -> Any:
+        calls.append(1)
+        return spelled(*arguments)
+
+    monkeypatch.setattr(compiling, "spelled", counted)
+
+    def made(text: str = KNOWN, path: str = "a.ph", options: Options = Options(), **constants: int) -> Any:  # noqa: B008
+        return compiling.build(*Kernels(path, text)["known"].analysed(constants), options)
+
+    first, again = made(), made()
+    assert calls == [1]
+    assert to_bytes(first.emitted) == to_bytes(again.emitted) and first.cubin == again.cubin
+    assert (first.ptx, first.registers, first.constants) == (again.ptx, again.registers, again.constants)
+    others = [
+        made("// a line more\n" + KNOWN), made(KNOWN.replace("0.5", "0.25")), made(path="b.ph"), made(TILE=512),
+        made(options=Options(debug=True)), made(options=Options(multiples=("N",))), made(options=Options(guards=True)),
+        made(options=Options(vectors=False)), made(options=Options(arch="sm_80")),
+    ]  # fmt: skip
+    assert len(calls) == 1 + len(others)

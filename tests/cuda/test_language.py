@@ -8,8 +8,9 @@ import numpy
 import pytest
 
 from phobos.codegen import cards
-from phobos.codegen.kernel import Emitted
-from phobos.lowering.decide import DEFAULTS, Options
+from phobos.codegen.emitted import Emitted
+from phobos.lowering.decide import DEFAULTS
+from phobos.lowering.options import Options
 from phobos.runtime.cuda import driver, launch
 from phobos.runtime.cuda.memory import DeviceArray
 from phobos.runtime.kernel import kernel as kernel_of

@@ -93,7 +93,7 @@ def test_shared_memory_around_48_kib(cupy, size: int) -> None:
 
 def test_the_table_of_cards_agrees_with_the_driver(cupy) -> None:
     """Registers, shared bytes and resident CTAs read from a cubin against the driver, over all kernels."""
-    from phobos.lowering.decide import Options
+    from phobos.lowering.options import Options
 
     arch = cards.arch_of(*driver.capability(0))
     if arch not in cards.LIMITS:

@@ -13,7 +13,7 @@ import pytest
 
 from phobos.codegen import cards
 from phobos.errors import CheckError, KernelFault, LaunchError, PhobosError
-from phobos.lowering.decide import Options
+from phobos.lowering.options import Options
 from phobos.runtime import compiling
 from phobos.runtime.binding import barrier_tensors
 from phobos.runtime.cuda import driver, launch

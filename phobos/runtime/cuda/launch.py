@@ -13,16 +13,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from phobos.codegen import cards
-from phobos.codegen.kernel import Argument
+from phobos.codegen.emitted import Argument
 from phobos.errors import LaunchError
-from phobos.lowering.decide import MULTIPLE, Options
+from phobos.lowering.options import MULTIPLE, Options
 from phobos.runtime.binding import Bound, barrier_tensors, bind
 from phobos.runtime.compiling import CompiledKernel, build
+from phobos.runtime.conditions import aligned, apart, stored_tensors
 from phobos.runtime.cuda import driver
 from phobos.runtime.cuda.reports import Channel
 from phobos.runtime.cuda.streams import library_of, stream_of
 from phobos.runtime.faults import refusal
-from phobos.runtime.judge import aligned, apart, stored_tensors
 from phobos.runtime.placing import has_barrier, place
 from phobos.runtime.plan import Check, Plan
 from phobos.semantics.program import Program

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING
 
-from phobos.codegen.context import Site
+from phobos.codegen.emitted import Site
 from phobos.runtime.cuda import driver
 from phobos.runtime.faults import raised
 from phobos.runtime.reference.faults import Fault, block_list

@@ -1,0 +1,91 @@
+"""A kernel as spelled: its text, and all that a launch must know of it. It can be kept, and read back as it was."""
+
+from __future__ import annotations
+
+import json
+from typing import Literal
+
+from phobos.diagnostic import Span
+from phobos.value import value
+
+
+@value
+class Site:
+    """A place in the source that a stopped grid can name.
+
+    `what` is "barrier", "loop", "aligned", "bounds" or "step".
+    """
+
+    what: str
+    span: Span
+    calls: tuple[Span, ...]
+    subject: str  # the promise, tensor or loop in words
+
+
+@value
+class Argument:
+    """One argument of the kernel. `name` is the tensor, scalar, dim or pitched tensor."""
+
+    kind: Literal["tensor", "scalar", "dim", "pitch", "word", "report", "timeout", "groups"]
+    name: str
+    ctype: str
+
+
+@value
+class Emitted:
+    """`symbol` is the kernel's name in the module. `wide` gives the alignment in bytes each tensor's base must have.
+
+    `cooperative`: it waits for its whole grid. `watched`: it takes word, report and timeout.
+    """
+
+    text: str
+    symbol: str
+    arguments: tuple[Argument, ...]
+    sites: tuple[Site, ...]
+    threads: int
+    dynamic_shared_bytes: int
+    static_shared_bytes: int
+    wide: dict[str, int]
+    cooperative: bool
+    watched: bool
+
+
+def to_bytes(emitted: Emitted) -> bytes:
+    """The form that is kept."""
+    return json.dumps(
+        {
+            "text": emitted.text,
+            "symbol": emitted.symbol,
+            "arguments": [[a.kind, a.name, a.ctype] for a in emitted.arguments],
+            "sites": [[s.what, _span(s.span), [_span(c) for c in s.calls], s.subject] for s in emitted.sites],
+            "threads": emitted.threads,
+            "dynamic": emitted.dynamic_shared_bytes,
+            "static": emitted.static_shared_bytes,
+            "wide": emitted.wide,
+            "cooperative": emitted.cooperative,
+            "watched": emitted.watched,
+        }
+    ).encode()
+
+
+def from_bytes(data: bytes) -> Emitted:
+    kept = json.loads(data)
+    return Emitted(
+        kept["text"],
+        kept["symbol"],
+        tuple(Argument(*argument) for argument in kept["arguments"]),
+        tuple(
+            Site(what, Span(*span), tuple(Span(*call) for call in calls), subject)
+            for what, span, calls, subject in kept["sites"]
+        ),
+        kept["threads"],
+        kept["dynamic"],
+        kept["static"],
+        kept["wide"],
+        kept["cooperative"],
+        kept["watched"],
+    )
+
+
+def _span(span: Span) -> list[object]:
+    return [span.owner, span.start, span.end]

@@ -1,0 +1,25 @@
+"""What a caller chooses of the code for a kernel. It stands apart, as a kernel that is kept needs nothing else here."""
+
+from __future__ import annotations
+
+from phobos.value import value
+
+MULTIPLE = 16  # of an extent that is specialised on
+
+
+@value
+class Options:
+    """What the caller chooses besides the program itself.
+
+    `arch` - what it is compiled for. `vectors` - arrays begin at multiples of 16 bytes, so that wide accesses may
+    be used. `debug` - point accesses are checked on the device. `guards` - so are the promises of `@aligned`.
+    `pitched` - tensors whose rows lie further apart than they are long. `multiples` - extents known to be whole
+    multiples of 16 at this launch, so that their rows may be read 16 bytes at a time.
+    """
+
+    arch: str = "sm_90a"
+    vectors: bool = True
+    debug: bool = False
+    guards: bool = False
+    pitched: tuple[str, ...] = ()
+    multiples: tuple[str, ...] = ()

@@ -1,0 +1,68 @@
+"""What both runtimes ask of the arguments before a launch: promises of extents, and arrays that do not overlap."""
+
+from __future__ import annotations
+
+from phobos.runtime.binding import Bound
+from phobos.runtime.faults import refusal
+from phobos.runtime.plan import Check
+from phobos.semantics import ir
+from phobos.semantics.obligations import obligations_of
+from phobos.semantics.program import Program
+from phobos.semantics.values import statements_of
+
+
+def stored_tensors(program: Program) -> list[str]:
+    """The tensors that a kernel writes, in the order of its parameters, barrier tensors left out."""
+    names = set()
+    for statement in statements_of(program.body):
+        if isinstance(statement, ir.Store) and isinstance(statement.access.base, ir.Tensor):
+            names.add(statement.access.base.name)
+        elif isinstance(statement, ir.Atomic):
+            names.add(statement.tensor.name)
+    return [name for name in program.tensors if name in names]
+
+
+def aligned(bound: Bound) -> list[Check]:
+    """Each `@aligned` promise against the real extents."""
+    checks: list[Check] = []
+    program = bound.program
+    for promise in program.promises:
+        extent = bound.dims.get(promise.dim)
+        if extent is None and promise.dim in program.constants:
+            extent = program.constants[promise.dim].value
+        if extent is None or promise.tile <= 0:
+            continue
+        tile = f"{promise.constant.name} = {promise.tile}" if promise.constant is not None else str(promise.tile)
+        if extent % promise.tile:
+            low = extent // promise.tile * promise.tile
+            raise refusal(
+                bound.module, bound.unit, "aligned-broken", f"{promise.dim} = {extent} is not a whole number of {tile}",
+                promise.key, label=f"promised here, {promise.dim} is {extent}",
+                help=f"pad {promise.dim} to {low + promise.tile}, or take the promise out",
+            )  # fmt: skip
+        checks.append(
+            Check(f"@aligned({promise.dim})", f"{extent} is a whole number of {tile}", bound.line(promise.key))
+        )
+    return checks
+
+
+def apart(bound: Bound) -> list[Check]:
+    """No two arguments may share memory where the kernel is safe only if they do not."""
+    checks: list[Check] = []
+    for obligation in obligations_of(bound.program):
+        pair = obligation.subject
+        if obligation.kind != "no-overlap" or not isinstance(pair, tuple):
+            continue
+        first, second = (part.name for part in pair)
+        if first not in bound.tensors or second not in bound.tensors:
+            continue
+        one, other = bound.tensors[first], bound.tensors[second]
+        same = one.pointer == other.pointer and one.shape == other.shape and one.strides == other.strides
+        if one.overlaps(other) and not (same and obligation.same_array_ok):
+            raise refusal(
+                bound.module, bound.unit, None, f"arguments `{first}` and `{second}` share memory: {obligation.reason}",
+                obligation.span, help="pass separate arrays",
+            )  # fmt: skip
+        how = "one array, which is fine here" if same and one.overlaps(other) else "apart in memory"
+        checks.append(Check(f"`{first}` and `{second}` do not overlap", how, bound.line(obligation.span)))
+    return checks
