@@ -42,12 +42,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--show", type=int, metavar="SEED", help="one seed in full")
     parser.add_argument("--mutants", action="store_true", help="the table of mutants, kept in RESULTS.md")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="of the mutants, each N-th alone")
     options = parser.parse_args(arguments)
     if options.show is not None:
         show(options.show)
         return 0
     if options.mutants:
-        return mutants(options.jobs)
+        return mutants(options.jobs, options.every)
     keep = options.first is None
     sums = results.read() if keep else Total(options.first)
     first = sums.next_seed
@@ -88,16 +89,18 @@ def still_open(listed: list[tuple[int, str, str]], jobs: int) -> list[tuple[int,
     return [finding for report in reports(seeds, min(jobs, len(seeds))) for finding in open_of(report)]
 
 
-def mutants(jobs: int) -> int:
+def mutants(jobs: int, step: int) -> int:
     from tests.truth.mutants import all_mutants, judged, table
 
-    every = list(all_mutants())
+    whole = list(all_mutants())
+    every = whole[::step]
     with (
         ProcessPoolExecutor(jobs) as pool,
         Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar,
     ):
         fates = list(bar.track(pool.map(judged, every, chunksize=4), total=len(every), description="mutants"))
-    text = table(every, fates)
+    text = f"{len(every)} of {len(whole)} mutants" + (f", every {step}th.\n\n" if step > 1 else ".\n\n")
+    text += table(every, fates)
     print(text)
     sums = results.read()
     sums.mutants = text
