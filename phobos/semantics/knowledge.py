@@ -11,9 +11,10 @@ from math import gcd, lcm
 
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program, Promise
-from phobos.semantics.solve import contradictory, never_negative, tightened
+from phobos.semantics.solve import contradictory, evident, never_negative, tightened
 
 ROOT = -1  # the home of what no loop changes
+ALWAYS_ALIKE = frozenset({"dim", "blocks", "block", "const", "min", "max"})  # kinds of atoms whose facts never change
 ALWAYS_NONNEG = frozenset({"dim", "block", "blocks", "round", "trips", "unsigned"})
 
 
@@ -39,7 +40,7 @@ class Knowledge:
         self.signs: dict[Atom, bool] = {}
         self.bounded: dict[Atom, tuple[int, int]] = {}  # inclusive ranges of atoms that have one (wrapped integers)
         self._quotients: dict[tuple[object, object], Poly] = {}
-        self._facts: dict[tuple[Atom, bool], tuple[Poly, ...]] = {}
+        self._facts: dict[Atom, tuple[list[Poly], Iterable[Atom]]] = {}  # that nothing else has a part in
         self.always: dict[int, tuple[Poly, ...]] = {}  # of a loop: what holds inside it by its bounds
 
     # --- atoms ------------------------------------------------------------------------------------
@@ -109,7 +110,12 @@ class Knowledge:
             if atom in seen:
                 continue
             seen.add(atom)
-            facts, more = self._facts_of(atom, given, promises)
+            known = self._facts.get(atom)
+            if known is None:
+                known = self._facts_of(atom, given, promises)
+                if atom[0] in ALWAYS_ALIKE:
+                    self._facts[atom] = known
+            facts, more = known
             found.extend(facts)
             stack.extend(more)
         return found
@@ -164,7 +170,7 @@ class Knowledge:
     ) -> bool:
         """Whether `goal >= 0` always holds where every polynomial of `given` is never negative."""
         constant = goal.constant
-        if constant is not None and constant >= 0:
+        if (constant is not None and constant >= 0) or evident(goal, self.nonneg):
             return True
         return never_negative(goal, self.prepared(goal, given, promises, shallow), self.nonneg)
 

@@ -30,7 +30,9 @@ class Poly:
     __slots__ = ("_atoms", "_key", "terms")
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
-        self.terms: dict[Monomial, int] = {m: c for m, c in terms.items() if c}
+        self.terms: dict[Monomial, int] = dict(terms)
+        if 0 in self.terms.values():
+            self.terms = {m: c for m, c in terms.items() if c}
         self._key: tuple[tuple[Monomial, int], ...] | None = None
         self._atoms: frozenset[Atom] | None = None
 

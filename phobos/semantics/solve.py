@@ -26,7 +26,7 @@ _known: dict[bytes, bool] = {}
 
 def never_negative(goal: Poly, given: Iterable[Poly], nonneg: Sign, budget: int = BUDGET) -> bool:
     """Whether `goal >= 0` follows. `nonneg(atom)` says that an atom is never negative."""
-    if all(c > 0 and all(nonneg(a) or m.count(a) % 2 == 0 for a in m) for m, c in goal.terms.items()):
+    if evident(goal, nonneg):
         return True
     usable = relevant(goal, given)
     if not usable:
@@ -40,6 +40,11 @@ def never_negative(goal: Poly, given: Iterable[Poly], nonneg: Sign, budget: int 
     if known is None:
         known = remember(_known, question, _found(terms, constraints, numbered.signs, budget))
     return known
+
+
+def evident(goal: Poly, nonneg: Sign) -> bool:
+    """Whether no term of the goal can be negative."""
+    return all(c > 0 and all(nonneg(a) or m.count(a) % 2 == 0 for a in m) for m, c in goal.terms.items())
 
 
 def _found(goal: Terms, given: list[Terms], signs: Signs, budget: int) -> bool:
@@ -130,10 +135,18 @@ def relevant(goal: Poly, given: Iterable[Poly], most: int = 24) -> list[Poly]:
 def tightened(constraint: Poly, divisor: Callable[[Atom], int]) -> Poly:
     """`constraint >= 0` as strong as integers allow: what its other terms are a multiple of rounds its constant."""
     constant = constraint.terms.get((), 0)
-    rest = constraint - constant
-    step = rest.divisor(divisor)
+    if not constant:
+        return constraint
+    step = 0
+    for monomial, c in constraint.terms.items():
+        if monomial:
+            for atom in monomial:
+                c *= divisor(atom)
+            step = gcd(step, c)
+            if step == 1:
+                return constraint
     if step > 1 and constant % step:
-        return rest + (constant // step) * step
+        return constraint - constant % step
     return constraint
 
 
