@@ -18,6 +18,7 @@ from pathlib import Path
 from phobos.check import findings
 from phobos.check.configuration import DEFAULT
 from phobos.errors import PhobosError
+from phobos.runtime.binding import barrier_tensors
 from phobos.runtime.headers import Run, runs_of
 from phobos.runtime.kernel import Kernels
 from phobos.runtime.session import Request, perform
@@ -219,9 +220,13 @@ def _run(mutant: Mutant) -> tuple[str, str]:
 def _request(kernels: Kernels, header: Run, scheduler: str | None) -> Request:
     options = header.options
     grid = tuple(int(part) for part in options["grid"].split(",")) if options.get("grid", "auto") != "auto" else None
+    kernel = kernels.one(header.kernel)
+    # A tensor that lost its barrier is still passed, so that what the barrier kept apart can be seen to meet.
+    unused = {name: "zeros" for name, tensor in kernel.analysed()[1].program.tensors.items() if tensor.dtype == "i32"}
+    barriers = barrier_tensors(kernel.analysed()[1].program)
     return Request(
-        kernel=kernels.one(header.kernel),
-        names=dict(header.names),
+        kernel=kernel,
+        names={name: fill for name, fill in unused.items() if name not in barriers} | header.names,
         directory=str(ROOT),
         command_line=frozenset(),
         outputs={},
