@@ -170,6 +170,8 @@ def _settings(question: Question, a: Cells, b: Cells) -> Iterator[dict[Atom, int
             if place.loop is not None and place.loop.value is not None and place.loop.hi is not None:
                 polynomials += [place.loop.value, place.loop.hi]
     grid = grid_of(question.program)
+    # A constant in `b + r * C` is the grid at its own value; other values are other programs.
+    fixed = tuple(one.constant.value for one in grid.constants if not one.stride_form)[:1]
     for axis in grid.axes:
         for use in axis.uses:
             polynomials += [use.extent, use.divisor]
@@ -193,7 +195,7 @@ def _settings(question: Question, a: Cells, b: Cells) -> Iterator[dict[Atom, int
     shared: list[Atom] = [("round", index) for index in sorted(indices)]
     for chosen in islice(diagonal(choices), MOST_SETTINGS):
         at: dict[Atom, int] = dict(zip(names, chosen))
-        grids = GRIDS if question.program.is_persistent else (2,)
+        grids = fixed or (GRIDS if question.program.is_persistent else (2,))
         for blocks in grids:
             for rounds in product(range(MOST_ROUNDS), repeat=min(len(shared), 2)):
                 setting = dict(at)

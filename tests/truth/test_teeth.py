@@ -309,9 +309,12 @@ fn sync(b: tensor<i32>[2]) {
 @persistent
 @autotune(C in [2])
 kernel k(X: tensor<f32>[N]) {
-  for r in range(0, 3) {
-    let t = ctx.block.x + r * C
-    X[t * 2 :+ 2] = X[t * 2 :+ 2] + 1.0
+  let p = ctx.block.x
+  for t in range(p * 2, N, C * 2) {
+    X[t :+ 2] = X[t :+ 2] + 1.0
+  }
+  for t in range(p * 2, N, ctx.blocks.x * 2) {
+    X[t :+ 2] = X[t :+ 2] * 0.5
   }
 }
 """,
