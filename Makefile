@@ -82,7 +82,7 @@ lint: $(VENV)/.dev
 
 # The interpreter is the caller's, with its own CUDA packages: nothing is installed into it.
 test-gpu:
-	@PYTHONPATH=. $${PYTHON:-python3} tests/stages.py gpu
+	@PYTHONPATH=.$${PYTHONPATH:+:$$PYTHONPATH} $${PYTHON:-python3} tests/stages.py gpu
 
 # Those that need no card; benchmarks/barrier.py, stream.py and gemm.py want one.
 bench: $(VENV)/.dev

@@ -38,6 +38,7 @@ MOST_CONSTANTS = 12
 MOST_RUNS = 400
 STEPS = 200_000
 PROVABLE = ("PH2", "PH3", "PH5")  # groups whose errors say that something happens
+FILLS = ("iota", "random")
 FAMILY = {code: tuple(kind for kind, codes in FAMILIES.items() if code in codes) for code in sum(FAMILIES.values(), ())}
 
 
@@ -49,6 +50,7 @@ class Launch:
     sizes: dict[str, int]
     constants: dict[str, int]
     scheduler: str | None
+    fill: str  # of float tensors; counting up first, as it is easy to follow, then numbers of which none is 0
 
 
 @value
@@ -79,7 +81,8 @@ def prove(path: str, text: str, diagnostic: Diagnostic, budget_s: float = 10.0) 
     until = perf_counter() + budget_s
     module = analyse(path, text)
     for name in kernels_at(module, diagnostic):
-        for launch in itertools.islice(_launches(path, text, name), MOST_RUNS):
+        searches = (itertools.islice(_launches(path, text, name, fill), MOST_RUNS) for fill in FILLS)
+        for launch in itertools.chain.from_iterable(searches):
             if perf_counter() > until:
                 return None
             chosen = analyse(path, text, Settings(constants=tuple(sorted(launch.constants.items()))))
@@ -114,7 +117,8 @@ def run(program: Program, launch: Launch, timeout_s: float) -> Fault | None:
         shape = tuple(_extent(extent, extents) for extent in tensor.extents)
         array = np.zeros(shape, DTYPES[tensor.dtype])
         if name not in barriers and tensor.dtype in FLOATS:
-            array[...] = np.arange(array.size).reshape(shape)
+            counted = launch.fill == "iota"
+            array[...] = np.arange(array.size).reshape(shape) if counted else np.random.default_rng(0).random(shape)
         tensors[name] = array
     params = {name: 1.0 if p.dtype in FLOATS else extents[name] for name, p in program.params.items()}
     dims = {name: extents[name] for name in program.dims}
@@ -137,7 +141,7 @@ def _extent(extent: int | ir.Dim | ir.Constant, sizes: Mapping[str, int]) -> int
 # --- the search -----------------------------------------------------------------------------------------
 
 
-def _launches(path: str, text: str, name: str) -> Iterator[Launch]:
+def _launches(path: str, text: str, name: str, fill: str) -> Iterator[Launch]:
     """Launches inside the contract of the kernel, about the smallest first."""
     for constants in _constants(path, text, name):
         program = analyse(path, text, Settings(constants=tuple(sorted(constants.items())))).kernels[name].program
@@ -153,7 +157,7 @@ def _launches(path: str, text: str, name: str) -> Iterator[Launch]:
             if any(not c.stride_form and c.constant.value != grid[0] for c in known.constants):
                 continue
             for scheduler in schedulers:
-                yield Launch(grid, sizes, constants, scheduler)
+                yield Launch(grid, sizes, constants, scheduler, fill)
 
 
 def _constants(path: str, text: str, name: str) -> Iterator[dict[str, int]]:
@@ -235,7 +239,7 @@ def command(path: str, name: str, program: Program, launch: Launch) -> str:
             words += ["--arg", f"{key}=1"]
     for key, tensor in program.tensors.items():
         if key not in barriers:
-            words += ["--arg", f"{key}={'iota' if tensor.dtype in FLOATS else 'zeros'}"]
+            words += ["--arg", f"{key}={launch.fill if tensor.dtype in FLOATS else 'zeros'}"]
     if launch.scheduler:
         words += ["--scheduler", launch.scheduler]
     return shlex.join(words)

@@ -65,7 +65,7 @@ def test_random_kernels_agree_with_the_reference() -> None:
     for seed in range(SEEDS):
         sample = generate(seed)
         kernel = Kernels("<text>", sample.text).one(sample.kernel)
-        sizes = {name: values[0] for name, values in sample.sizes.items()}
+        sizes = {name: values[len(values) // 2] for name, values in sample.sizes.items()}  # whole tiles as a rule
         numbers = {name: values[0] for name, values in sample.parameters.items()}
         names = {**sample.fills, **{n: str(v) for n, v in {**sizes, **numbers}.items()}}
         grid = 5 if sample.persistent else None
