@@ -8,6 +8,9 @@ from typing import TypeVar
 from phobos.diagnostic import Related, Span
 from phobos.semantics import ir
 from phobos.semantics.program import Program, fact
+from phobos.semantics.walking import blocks_of as blocks
+from phobos.semantics.walking import evaluated_by as expressions
+from phobos.semantics.walking import operands, subscripts
 from phobos.value import value
 
 S = TypeVar("S", bound=ir.Statement)
@@ -19,19 +22,6 @@ class Place:
 
     statement: ir.Statement
     inside: tuple[ir.Statement, ...]
-
-
-def blocks(statement: ir.Statement) -> tuple[ir.Block, ...]:
-    """The blocks of a statement, in order of the text."""
-    match statement:
-        case ir.For(body=body) | ir.Inline(body=body):
-            return (body,)
-        case ir.While(prelude=prelude, body=body):
-            return (prelude, body)
-        case ir.If(then=then, otherwise=otherwise):
-            return (then, otherwise)
-        case _:
-            return ()
 
 
 @fact
@@ -57,28 +47,6 @@ def every(program: Program, kind: type[S]) -> Iterator[S]:
             yield place.statement
 
 
-def operands(expression: ir.Expression) -> tuple[ir.Expression, ...]:
-    """The expressions directly inside one, subscripts included."""
-    match expression:
-        case ir.Load(access=access):
-            return subscripts(access)
-        case ir.UnaryOp(operand=operand) | ir.Convert(operand=operand):
-            return (operand,)
-        case ir.BinaryOp(left=left, right=right) | ir.ShortCircuit(left=left, right=right):
-            return (left, right)
-        case ir.BuiltinCall(arguments=arguments) | ir.Unsupported(arguments=arguments):
-            return arguments
-        case _:
-            return ()
-
-
-def subscripts(access: ir.Access) -> tuple[ir.Expression, ...]:
-    found: list[ir.Expression] = []
-    for sub in access.subs:
-        found += (sub.index,) if isinstance(sub, ir.PointSub) else (sub.first, sub.length)
-    return tuple(found)
-
-
 def inside(expression: ir.Expression) -> Iterator[ir.Expression]:
     """An expression and everything in it, in order of evaluation as far as rules care."""
     stack = [expression]
@@ -86,29 +54,6 @@ def inside(expression: ir.Expression) -> Iterator[ir.Expression]:
         one = stack.pop()
         yield one
         stack.extend(reversed(operands(one)))
-
-
-def expressions(statement: ir.Statement) -> tuple[ir.Expression, ...]:
-    """What a statement evaluates itself, not what its blocks do."""
-    match statement:
-        case ir.Define(value=found):
-            return () if found is None else (found,)
-        case ir.DefineView(access=access):
-            return subscripts(access)
-        case ir.Assign(value=found) | ir.Evaluate(value=found) | ir.AssumeUniform(value=found):
-            return (found,)
-        case ir.Store(access=access, value=found):
-            return (*subscripts(access), found)
-        case ir.For(lo=lo, hi=hi, step=step):
-            return (lo, hi, step)
-        case ir.While(condition=condition) | ir.If(condition=condition):
-            return (condition,)
-        case ir.Atomic(index=index, operands=inner):
-            return (index, *inner)
-        case ir.UnsupportedCall(arguments=arguments):
-            return arguments
-        case _:
-            return ()
 
 
 def all_expressions(program: Program) -> Iterator[ir.Expression]:
@@ -164,3 +109,22 @@ def covering(first: Span, last: Span, otherwise: Span | None = None) -> Span:
     if last.end < first.start:
         return otherwise or first
     return Span(first.owner, first.start, max(first.end, last.end))
+
+
+__all__ = [
+    "Place",
+    "accesses",
+    "all_expressions",
+    "barriers_of",
+    "blocks",
+    "called_from",
+    "covering",
+    "every",
+    "expressions",
+    "inside",
+    "operands",
+    "places_of",
+    "same_place",
+    "subscripts",
+    "unique",
+]

@@ -52,6 +52,22 @@ def subscript_parts(access: ir.Access) -> Iterator[ir.Expression]:
             yield sub.length
 
 
+def subscripts(access: ir.Access) -> tuple[ir.Expression, ...]:
+    return tuple(subscript_parts(access))
+
+
+def operands(expression: ir.Expression) -> tuple[ir.Expression, ...]:
+    """The expressions directly inside one, subscripts included."""
+    return subscripts(expression.access) if isinstance(expression, ir.Load) else children_of(expression)
+
+
+def evaluated_by(statement: ir.Statement) -> tuple[ir.Expression, ...]:
+    """What a statement evaluates itself, not what its blocks do; subscripts first."""
+    if isinstance(statement, (ir.Store, ir.DefineView)):
+        return (*subscripts(statement.access), *expressions_in(statement))
+    return expressions_in(statement)
+
+
 def statements_of(block: ir.Block) -> Iterator[ir.Statement]:
     """Every statement at any depth, in the order of the text."""
     stack = list(reversed(block.statements))
