@@ -1,23 +1,22 @@
 """Random kernels that never fail, on the card against the reference runtime.
 
 `PHOBOS_TRUTH=N` says how many seeds are tried (default 600). About one in five runs: the others are faulty,
-refused, or have several results. Each is compiled in a process of its own pool first.
+refused, or have several results. Seeds are shared out to processes, each with a context of its own on the card.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 
 import numpy
 import pytest
 
-from phobos.codegen import cards
-from phobos.errors import CheckError, KernelFault, LaunchError, PhobosError
-from phobos.lowering.options import Options
-from phobos.runtime import compiling
+from phobos.errors import CheckError, KernelFault, LaunchError
 from phobos.runtime.binding import barrier_tensors
-from phobos.runtime.cuda import driver, launch
+from phobos.runtime.cuda import launch
 from phobos.runtime.cuda.memory import DeviceArray
 from phobos.runtime.given import Arguments, arguments
 from phobos.runtime.kernel import Kernel, Kernels
@@ -25,18 +24,6 @@ from tests.truth.generator import generate
 
 pytestmark = pytest.mark.gpu
 SEEDS = int(os.environ.get("PHOBOS_TRUTH", "600"))
-
-
-def compile_only(seed: int, arch: str) -> None:
-    """Fill the cache of compiled kernels."""
-    sample = generate(seed)
-    try:
-        kernel = Kernels("<text>", sample.text).one(sample.kernel)
-        module, unit = kernel.analysed()
-        for multiples in ((), tuple(sorted(unit.program.dims))):
-            compiling.build(module, unit, Options(arch=arch, multiples=multiples))
-    except PhobosError:
-        pass
 
 
 def one_result(kernel: Kernel, given: Arguments, grid: int | None, atomics: bool) -> dict[str, numpy.ndarray] | None:
@@ -56,53 +43,50 @@ def one_result(kernel: Kernel, given: Arguments, grid: int | None, atomics: bool
     return first
 
 
+def outcome(seed: int) -> tuple[str, str]:
+    """What becomes of one seed: `ran`, `differs`, `faulty`, `several` or `refused`, and a sentence where it differs."""
+    sample = generate(seed)
+    kernel = Kernels("<text>", sample.text).one(sample.kernel)
+    sizes = {name: values[len(values) // 2] for name, values in sample.sizes.items()}  # whole tiles as a rule
+    numbers = {name: values[0] for name, values in sample.parameters.items()}
+    names = {**sample.fills, **{n: str(v) for n, v in {**sizes, **numbers}.items()}}
+    grid = 5 if sample.persistent else None
+    try:
+        given = arguments(kernel.analysed()[1].program, names, seed, dict.fromkeys(names, "."), {})
+        host = one_result(kernel, given, grid, sample.uses_atomics)
+    except (CheckError, LaunchError):
+        return "refused", ""
+    except KernelFault:
+        return "faulty", ""
+    if host is None:
+        return "several", ""
+    card = {name: DeviceArray(array, 0) for name, array in given.arrays.items()}
+    try:
+        kernel(**card, **given.numbers, grid=grid, timeout=10.0)
+        launch.synchronize()
+    except (CheckError, LaunchError):
+        return "refused", ""
+    except KernelFault as fault:
+        return "differs", f"seed {seed}: {fault}"
+    barriers = barrier_tensors(kernel.analysed()[1].program)
+    for name, want in host.items():
+        if name in barriers:
+            continue
+        got = card[name].numpy().astype(numpy.float64)
+        if not numpy.allclose(got, want.astype(numpy.float64), rtol=1e-3, atol=1e-4, equal_nan=True):
+            return "differs", f"seed {seed}: {name} differs, by up to {numpy.nanmax(numpy.abs(got - want)):.3g}"
+    return "ran", ""
+
+
 def test_random_kernels_agree_with_the_reference() -> None:
-    arch = cards.arch_of(*driver.capability(0))
-    with ProcessPoolExecutor(min(12, os.cpu_count() or 1)) as pool:
-        list(pool.map(compile_only, range(SEEDS), [arch] * SEEDS, chunksize=8))
-    ran = refused = faulty = several = 0
-    wrong: list[str] = []
-    for seed in range(SEEDS):
-        sample = generate(seed)
-        kernel = Kernels("<text>", sample.text).one(sample.kernel)
-        sizes = {name: values[len(values) // 2] for name, values in sample.sizes.items()}  # whole tiles as a rule
-        numbers = {name: values[0] for name, values in sample.parameters.items()}
-        names = {**sample.fills, **{n: str(v) for n, v in {**sizes, **numbers}.items()}}
-        grid = 5 if sample.persistent else None
-        try:
-            given = arguments(kernel.analysed()[1].program, names, seed, dict.fromkeys(names, "."), {})
-            host = one_result(kernel, given, grid, sample.uses_atomics)
-        except (CheckError, LaunchError):
-            refused += 1
-            continue
-        except KernelFault:
-            faulty += 1
-            continue
-        if host is None:
-            several += 1
-            continue
-        card = {name: DeviceArray(array, 0) for name, array in given.arrays.items()}
-        try:
-            kernel(**card, **given.numbers, grid=grid, timeout=10.0)
-            launch.synchronize()
-        except (CheckError, LaunchError):
-            refused += 1
-            continue
-        except KernelFault as fault:
-            wrong.append(f"seed {seed}: {fault}")
-            continue
-        ran += 1
-        barriers = barrier_tensors(kernel.analysed()[1].program)
-        for name, want in host.items():
-            if name in barriers:
-                continue
-            got = card[name].numpy().astype(numpy.float64)
-            if not numpy.allclose(got, want.astype(numpy.float64), rtol=1e-3, atol=1e-4, equal_nan=True):
-                wrong.append(f"seed {seed}: {name} differs, by up to {numpy.nanmax(numpy.abs(got - want)):.3g}")
-                break
+    fresh = multiprocessing.get_context("spawn")  # a forked process cannot use the parent's context of the driver
+    with ProcessPoolExecutor(min(14, os.cpu_count() or 1), mp_context=fresh) as pool:
+        outcomes = list(pool.map(outcome, range(SEEDS), chunksize=16))
+    counts = Counter(kind for kind, _ in outcomes)
+    wrong = [sentence for kind, sentence in outcomes if kind == "differs"]
     print(
-        f"{ran} ran, {len(wrong)} differ; {faulty} fail in the reference, {several} have several results, "
-        f"{refused} refused, of {SEEDS}"
+        f"{counts['ran']} ran and agree, {len(wrong)} differ; {counts['faulty']} fail in the reference, "
+        f"{counts['several']} have several results, {counts['refused']} refused, of {SEEDS}"
     )
     assert not wrong, "\n".join(wrong[:20])
-    assert ran > SEEDS // 8  # the generator makes more wrong kernels than right ones
+    assert counts["ran"] > SEEDS // 8  # the generator makes more wrong kernels than right ones
