@@ -76,7 +76,7 @@ def _near_file(name: str) -> str:
     return f"; did you mean {os.path.join(directory, near[0])}?" if near else ""
 
 
-def write(name: str, text: str, bom: bool = False) -> None:
+def write(name: str, contents: str | bytes, bom: bool = False) -> None:
     """Replace a file's contents in one step: after Ctrl-C it holds the old text or the new."""
     import tempfile
 
@@ -86,7 +86,8 @@ def write(name: str, text: str, bom: bool = False) -> None:
         handle, temporary = tempfile.mkstemp(prefix=".phobos-", dir=directory)
         try:
             with os.fdopen(handle, "wb") as stream:
-                stream.write((b"\xef\xbb\xbf" if bom else b"") + text.encode("utf-8"))
+                data = contents if isinstance(contents, bytes) else contents.encode("utf-8")
+                stream.write((b"\xef\xbb\xbf" if bom else b"") + data)
             mode = os.stat(target).st_mode & 0o7777 if os.path.exists(target) else 0o666 & ~_umask()
             os.chmod(temporary, mode)
             os.replace(temporary, target)

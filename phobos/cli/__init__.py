@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from phobos import __version__
+from phobos.cli.output import make_readable
 
 # Every command with its line in `phobos --help`. One that has no module (yet) is neither listed nor known.
 COMMANDS = {
@@ -25,6 +26,7 @@ COMMANDS = {
     "tune": "try the @autotune space and keep the fastest",
     "trace": "show when each block is in which phase and where it waits",
     "bench": "run the project's benchmarks",
+    "init": "set up a folder: configuration, sample kernel, job for CI",
     "lsp": "serve editors",
     "doctor": "say what works on this machine and mend what does not",
 }
@@ -36,7 +38,7 @@ _EXAMPLE = """example:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command that `argv` (default: the process's arguments) asks for; its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
-    _readable_output()
+    make_readable()
     try:
         code = _dispatch(words)
         sys.stdout.flush()
@@ -135,14 +137,6 @@ def _near(command: str) -> str:
     if command.endswith((".ph", "/")) or os.path.exists(command):
         return f"; did you mean `phobos check {command}`?"
     return "; `phobos --help` lists them"
-
-
-def _readable_output() -> None:
-    """Print what the console cannot encode as a replacement, instead of failing on it."""
-    for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(errors="replace")
 
 
 def _abandon_stdout() -> None:

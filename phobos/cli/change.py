@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from phobos.check.fixes import add_ignores, fix_all
 from phobos.check.project import Source, write
 from phobos.check.render.text import enumerate_words, plural
+from phobos.cli.output import document, unified, with_mark
 
 if TYPE_CHECKING:
     from phobos.cli.check import Checked, configurations
@@ -28,13 +29,13 @@ def fix(
         if fixed.text != source.text:
             changed += 1
             if arguments.diff:
-                sys.stdout.write(unified(source, fixed.text))
+                document(unified(source.name, source.text, fixed.text))
             elif source.name == "-" or arguments.paths == ["-"]:
-                sys.stdout.write(fixed.text)
+                document(with_mark(source, fixed.text))
             else:
                 write(source.name, fixed.text, source.bom)
         elif arguments.paths == ["-"] and not arguments.diff:
-            sys.stdout.write(source.text)
+            document(with_mark(source, source.text))
         mended.append(Source(source.name, fixed.text, source.bom))
     total = sum(counts.values())
     if total:
@@ -44,18 +45,6 @@ def fix(
         verb = "Would fix" if arguments.diff else "Fixed"
         print(f"{verb} {plural(total, 'finding')} in {plural(changed, 'file')}: {listed}.", file=sys.stderr)
     return mended, 1 if changed and arguments.diff and not arguments.exit_zero else 0
-
-
-def unified(source: Source, text: str) -> str:
-    """A unified diff from the source to `text`."""
-    from difflib import unified_diff
-
-    out: list[str] = []
-    for line in unified_diff(
-        source.text.splitlines(keepends=True), text.splitlines(keepends=True), source.name, source.name
-    ):
-        out.append(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n")
-    return "".join(out)
 
 
 def add_ignore(checked: list[Checked]) -> int:

@@ -16,6 +16,7 @@ from phobos.check import registry
 from phobos.check.configuration import DEFAULT, Configuration, from_file, of_file, words_of
 from phobos.check.project import Source, find, read, read_stdin, write
 from phobos.cli.arguments import assignment, positive, use_colour
+from phobos.cli.output import document
 from phobos.cli.progress import Progress
 from phobos.diagnostic import SEVERITIES, Diagnostic, Severity
 from phobos.errors import InputError
@@ -318,9 +319,7 @@ def _findings(work: tuple[Source, Configuration]) -> list[Diagnostic]:
         raise
 
 
-def _sorted_out(
-    source: Source, configuration: Configuration, found: list[Diagnostic], otherwise: Severity
-) -> Checked:
+def _sorted_out(source: Source, configuration: Configuration, found: list[Diagnostic], otherwise: Severity) -> Checked:
     everything = found
     if configuration.baseline:
         from phobos.check.baseline import load
@@ -405,5 +404,7 @@ def emit(arguments: argparse.Namespace, text: str) -> None:
         write(arguments.output_file, text)
     elif arguments.fix and arguments.paths == ["-"]:
         sys.stderr.write(text)  # standard output holds the mended text
-    else:
+    elif arguments.output_format in ("full", "concise"):
         sys.stdout.write(text)
+    else:
+        document(text)

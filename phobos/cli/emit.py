@@ -10,7 +10,9 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from phobos.check.project import write
 from phobos.cli.arguments import assignment
+from phobos.cli.output import document
 from phobos.errors import InputError
 
 if TYPE_CHECKING:
@@ -52,13 +54,11 @@ def run(arguments: argparse.Namespace) -> int:
     kernel = load(arguments.file).one(arguments.kernel)
     data = _made(kernel, arguments.format, arch, dict(arguments.set))
     if arguments.output:
-        _write(arguments.output, data)
-    elif arguments.format == "cubin":
-        if sys.stdout.isatty():
-            raise InputError("a cubin is binary: give -o FILE, or send it to a file")
-        sys.stdout.buffer.write(data)
+        write(arguments.output, data)
+    elif arguments.format == "cubin" and sys.stdout.isatty():
+        raise InputError("a cubin is binary: give -o FILE, or send it to a file")
     else:
-        sys.stdout.write(data.decode())
+        document(data)
     return 0
 
 
@@ -137,15 +137,3 @@ def _disassembled(cubin: bytes) -> bytes:
         "machine code is read by `cuobjdump` or `nvdisasm`, and neither is on PATH: they come with the CUDA toolkit "
         "(the package cuda-cuobjdump); `--format cubin -o FILE` writes what they would read"
     )
-
-
-def _write(path: str, data: bytes) -> None:
-    from pathlib import Path
-
-    target = Path(path)
-    try:
-        temporary = target.with_name(target.name + ".part")
-        temporary.write_bytes(data)
-        temporary.replace(target)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}") from None

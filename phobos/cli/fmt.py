@@ -9,12 +9,11 @@ read, written or parsed.
 from __future__ import annotations
 
 import argparse
-import sys
-from itertools import pairwise
 
 from phobos.check.configuration import of_file
 from phobos.check.project import Source, find, read, read_stdin, write
 from phobos.cli import complain
+from phobos.cli.output import document, unified, with_mark
 from phobos.errors import InputError
 from phobos.syntax.format import FormatError, format_range, format_text
 from phobos.syntax.lines import LineIndex
@@ -58,32 +57,19 @@ def run(arguments: argparse.Namespace) -> int:
         changed += text != source.text
         if not (arguments.check or arguments.diff):
             if arguments.paths == ["-"]:
-                _print_exactly(source, text)
+                document(with_mark(source, text))
             elif text != source.text:
                 write(source.name, text, source.bom)
         elif text != source.text:
-            said = unified(source.name, source.text, text) if arguments.diff else f"would format {source.name}\n"
-            _print_exactly(None, said)
+            if arguments.diff:
+                document(unified(source.name, source.text, text))
+            else:
+                print(f"would format {source.name}")
     if arguments.paths != ["-"] and not arguments.diff:
         print(_summary(changed, len(sources) - changed, failed, would=arguments.check))
     if failed:
         return 2
     return 1 if changed and (arguments.check or arguments.diff) else 0
-
-
-def unified(name: str, before: str, after: str) -> str:
-    """A unified diff that `patch` takes; lines end where Phobos ends them."""
-    from difflib import unified_diff
-
-    out: list[str] = []
-    for line in unified_diff(_split(before), _split(after), name, name):
-        out.append(line if line.endswith(("\n", "\r")) else line + "\n\\ No newline at end of file\n")
-    return "".join(out)
-
-
-def _split(text: str) -> list[str]:
-    starts = [*LineIndex(text).starts, len(text)]
-    return [text[a:b] for a, b in pairwise(starts) if a < b]
 
 
 def _formatted(source: Source, arguments: argparse.Namespace) -> str:
@@ -128,18 +114,6 @@ def _summary(changed: int, unchanged: int, failed: int, *, would: bool) -> str:
     if failed:
         parts.append(f"{files(failed)} with errors")
     return (", ".join(parts) or "No .ph files") + "."
-
-
-def _print_exactly(source: Source | None, text: str) -> None:
-    """To standard output without a change of line ends or encoding."""
-    sys.stdout.flush()
-    data = text.encode("utf-8")
-    stream = getattr(sys.stdout, "buffer", None)
-    if stream is None:
-        sys.stdout.write(text)
-        return
-    stream.write((b"\xef\xbb\xbf" if source is not None and source.bom else b"") + data)
-    stream.flush()
 
 
 def _lines(text: str) -> Lines:

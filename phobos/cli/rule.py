@@ -7,6 +7,7 @@ import sys
 
 from phobos.check import registry
 from phobos.check.rule import url
+from phobos.cli.output import document
 from phobos.errors import InputError
 
 EXAMPLE = """
@@ -38,7 +39,10 @@ def run(arguments: argparse.Namespace) -> int:
             text = "\n".join(markdown(code) for code in codes)
         case _:
             text = "".join(line(code) for code in codes) if arguments.all else markdown(codes[0])
-    sys.stdout.write(text)
+    if arguments.output_format == "text":
+        sys.stdout.write(text)
+    else:
+        document(text)
     return 0
 
 

@@ -11,6 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from phobos.cli.arguments import assignment, positive, use_colour
+from phobos.cli.output import document
 from phobos.errors import InputError
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
             sys.stdout.write(report.text(use_colour()))
             sys.stdout.flush()
     if arguments.json:
-        print(json.dumps(printed[0] if len(printed) == 1 else printed, indent=2, ensure_ascii=False))
+        document(json.dumps(printed[0] if len(printed) == 1 else printed, indent=2, ensure_ascii=False) + "\n")
     return code
 
 
