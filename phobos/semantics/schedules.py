@@ -16,10 +16,12 @@ The runtimes, the emitter's loop over virtual blocks and fused kernels all follo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
 
 from phobos.value import value
 
 Extents = tuple[int, int, int]
+N = TypeVar("N", int, Any)  # a number, or an array of numbers
 
 FLAT = "flat"
 XYZ = "xyz"
@@ -87,24 +89,26 @@ class Root:
     def total(self) -> int:
         return self.grid[0] * self.grid[1] * self.grid[2]
 
-    def coordinates(self, local: int) -> Extents:
-        """Where a local id lies, `0 <= local < total`."""
+    @property
+    def in_bands(self) -> bool:
+        """Whether its order differs from that without bands; blocks in one row have one order."""
+        return 1 < self.l2_group < self.grid[0] and self.grid[1] > 1
+
+    def coordinates(self, local: N) -> tuple[N, N, N]:
+        """Where a local id lies, `0 <= local < total`; for an array of ids, arrays."""
         nx, ny, _ = self.grid
-        z, inner = divmod(local, nx * ny)
-        if self.l2_group == 1:
+        z, inner = local // (nx * ny), local % (nx * ny)
+        if not self.in_bands:
             return inner % nx, inner // nx, z
-        band, offset = divmod(inner, self.l2_group * ny)
-        height = min(nx - band * self.l2_group, self.l2_group)
+        band, offset = inner // (self.l2_group * ny), inner % (self.l2_group * ny)
+        missing = self.l2_group - nx % self.l2_group  # of the last band, where it is lower
+        height = self.l2_group - (band == nx // self.l2_group) * missing
         return band * self.l2_group + offset % height, offset // height, z
 
-    def number(self, coordinates: Extents) -> int:
-        """The name of a block: its coordinates counted, x fastest."""
+    def number(self, coordinates: tuple[N, N, N]) -> N:
+        """The name of a block: its coordinates counted, x fastest; for arrays an array."""
         x, y, z = coordinates
         return x + self.grid[0] * (y + self.grid[1] * z)
-
-    def numbers(self) -> Iterator[int]:
-        """The number of the block at each local id, in order of the ids."""
-        return (self.number(self.coordinates(local)) for local in range(self.total))
 
 
 # --- a phase ------------------------------------------------------------------------------------------------
@@ -186,6 +190,42 @@ class Work:
         return sum(self.most_in(phase) for phase in range(len(self.phases)))
 
 
+@value
+class Form:
+    """What the code of a launch must know of its schedule: all but the numbers, which it gets as arguments.
+
+    `axes` has for each root of each phase how many axes its grid has, 1 to 3: the extents of those behind are 1.
+    """
+
+    kind: str
+    l2_group: int
+    axes: tuple[tuple[int, ...], ...]
+
+    @property
+    def key(self) -> str:
+        """Two forms with one key are the same form."""
+        return f"{self.kind}/{self.l2_group}/{self.axes}"
+
+    @property
+    def is_persistent(self) -> bool:
+        return self.kind in PERSISTENT
+
+
+def form_of(work: Work) -> Form | None:
+    """The form of the code for a launch; None where its blocks are what is launched, one root as it is."""
+    roots = [root for phase in work.phases for root in phase.roots]
+    group = max((root.l2_group for root in roots if root.in_bands), default=1)
+    as_it_is = len(roots) == 1 and work.launched == roots[0].grid and group == 1
+    if as_it_is and not work.is_persistent:
+        return None
+    return Form(work.kind, group, tuple(tuple(axes_of(root.grid) for root in phase.roots) for phase in work.phases))
+
+
+def axes_of(grid: Extents) -> int:
+    """How many axes a grid has: those behind have one block."""
+    return 3 if grid[2] != 1 else 2 if grid[1] != 1 else 1
+
+
 def share(kind: str, worker: int, workers: int, total: int) -> range:
     """The ids below `total` that one of `workers` runs, in order; over all workers, each id once."""
     if kind == INTERLEAVED:
@@ -231,6 +271,6 @@ def share_out(schedule: Schedule, phases: Sequence[Sequence[Extents]], resident:
                     f"choose {FLAT}"
                 )
         return Work(XYZ, made, single)
-    if single is not None and schedule.l2_group == 1 and all(n <= most for n, most in zip(single, MOST_ALONG)):
+    if single is not None and not phase.roots[0].in_bands and all(n <= most for n, most in zip(single, MOST_ALONG)):
         return Work(FLAT, made, single)
     return Work(FLAT, made, (phase.total, 1, 1))

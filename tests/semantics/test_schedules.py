@@ -21,6 +21,7 @@ from phobos.semantics.schedules import (
     Schedule,
     ScheduleError,
     Work,
+    form_of,
     schedule_called,
     share,
     share_out,
@@ -31,6 +32,11 @@ EXTENTS = st.tuples(st.integers(0, 7), st.integers(0, 7), st.integers(0, 5))
 
 def all_of(grid: tuple[int, int, int]) -> list[tuple[int, int, int]]:
     return sorted(product(*map(range, grid)))
+
+
+def numbers(root: Root) -> list[int]:
+    """The number of the block at each local id."""
+    return [root.number(root.coordinates(local)) for local in range(root.total)]
 
 
 # --- names --------------------------------------------------------------------------------------------------
@@ -68,7 +74,7 @@ def test_the_order_in_bands() -> None:
         (0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 0), (3, 0), (2, 1), (3, 1), (2, 2), (3, 2), (4, 0), (4, 1),
         (4, 2),
     ]  # fmt: skip
-    assert list(root.numbers()) == [0, 1, 5, 6, 10, 11, 2, 3, 7, 8, 12, 13, 4, 9, 14]
+    assert numbers(root) == [0, 1, 5, 6, 10, 11, 2, 3, 7, 8, 12, 13, 4, 9, 14]
 
 
 def test_a_last_band_that_is_lower_keeps_its_own_order() -> None:
@@ -82,12 +88,12 @@ def test_without_bands_x_goes_fastest() -> None:
     assert [root.coordinates(local) for local in range(7)] == [
         (0, 0, 0), (1, 0, 0), (2, 0, 0), (0, 1, 0), (1, 1, 0), (2, 1, 0), (0, 0, 1),
     ]  # fmt: skip
-    assert list(root.numbers()) == list(range(12))
+    assert numbers(root) == list(range(12))
 
 
 def test_a_band_as_high_as_the_grid_is_no_band() -> None:
     for grid in ((5, 3, 2), (1, 6, 1), (4, 1, 1)):
-        assert list(Root(grid, 5).numbers()) == list(Root(grid, 1).numbers())
+        assert numbers(Root(grid, 5)) == numbers(Root(grid, 1))
 
 
 @given(EXTENTS, st.integers(1, 9))
@@ -95,7 +101,14 @@ def test_an_order_visits_every_block_once(grid: tuple[int, int, int], group: int
     root = Root(grid, group)
     seen = [root.coordinates(local) for local in range(root.total)]
     assert sorted(seen) == all_of(grid)
-    assert sorted(root.numbers()) == list(range(root.total))
+    assert sorted(numbers(root)) == list(range(root.total))
+
+
+def test_the_order_of_many_ids_at_once_is_that_of_each() -> None:
+    numpy = pytest.importorskip("numpy")
+    for grid, group in (((5, 3, 2), 2), ((7, 2, 1), 4), ((4, 4, 2), 2), ((3, 2, 2), 1), ((0, 3, 1), 2)):
+        root = Root(grid, group)
+        assert root.number(root.coordinates(numpy.arange(root.total))).tolist() == numbers(root)
 
 
 # --- sharing ids out ----------------------------------------------------------------------------------------
@@ -199,6 +212,22 @@ def test_a_grid_is_launched_as_it_is_where_that_says_the_same() -> None:
     assert share_out(Schedule(FLAT, 4), [[(5, 3, 2)]]).launched == (30, 1, 1)
     assert share_out(Schedule(FLAT, 1), [[(2, 70000, 1)]]).launched == (140000, 1, 1)
     assert share_out(Schedule(FLAT, 1), [[(5, 3, 2), (4, 1, 1)]]).launched == (34, 1, 1)
+
+
+def test_the_code_knows_all_of_a_schedule_but_its_numbers() -> None:
+    def form(kind: str, group: int, *phases: list[tuple[int, int, int]]) -> str | None:
+        made = form_of(share_out(Schedule(kind, group), phases, 8))
+        return None if made is None else made.key
+
+    for kind in (FLAT, XYZ):
+        assert form(kind, 1, [(5, 3, 2)]) is None
+        assert form(kind, 2, [(5, 3, 2)]) == f"{kind}/2/((3,),)"
+    assert form(FLAT, 1, [(2, 70000, 1)]) == "flat/1/((2,),)"
+    assert form(FLAT, 1, [(5, 3, 1), (4, 1, 1)]) == "flat/1/((2, 1),)"
+    assert form(FLAT, 2, [(5, 1, 1)]) is form(FLAT, 5, [(5, 3, 1)]) is None
+    assert form(BLOCKED, 4, [(2, 3, 1), (5, 3, 1)]) == f"{BLOCKED}/4/((2, 2),)"
+    assert form(BLOCKED, 1, [(5, 1, 1)]) == form(BLOCKED, 1, [(4, 1, 1)]) == f"{BLOCKED}/1/((1,),)"
+    assert form(BLOCKED, 1, [(5, 1, 1)], [(1, 1, 3), (1, 2, 1)]) == f"{BLOCKED}/1/((1,), (3, 2))"
 
 
 def test_what_a_schedule_cannot_do_is_refused() -> None:
