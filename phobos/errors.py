@@ -8,7 +8,16 @@ from phobos.diagnostic import Diagnostic
 
 
 class PhobosError(Exception):
-    """Base of all errors of this package."""
+    """Base of all errors of this package. Each survives pickling: a pool of processes hands them back whole."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(kind: type[PhobosError], said: tuple[object, ...], held: dict[str, object]) -> PhobosError:
+    error = kind.__new__(kind, *said)
+    error.__dict__.update(held)
+    return error
 
 
 class InputError(PhobosError):

@@ -14,7 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 import numpy
 import pytest
 
-from phobos.errors import CheckError, KernelFault, LaunchError
+from phobos.errors import CheckError, KernelFault, LaunchError, PhobosError
 from phobos.runtime.binding import barrier_tensors
 from phobos.runtime.cuda import launch
 from phobos.runtime.cuda.memory import DeviceArray
@@ -66,8 +66,8 @@ def outcome(seed: int) -> tuple[str, str]:
         launch.synchronize()
     except (CheckError, LaunchError):
         return "refused", ""
-    except KernelFault as fault:
-        return "differs", f"seed {seed}: {fault}"
+    except PhobosError as error:
+        return "differs", f"seed {seed}: {error}"
     barriers = barrier_tensors(kernel.analysed()[1].program)
     for name, want in host.items():
         if name in barriers:
