@@ -20,6 +20,7 @@ from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program, fact
 from phobos.semantics.sameness import CellValues, value_key
 from phobos.semantics.signature import signature
+from phobos.semantics.steady import phase_writes_of
 from phobos.semantics.twoblocks import FEW_NODES, MOST_NODES, Cells, Pair, axes_of, cell_of, conditions_of
 from phobos.semantics.uniformity import Level, Uniformity, uniformity_of
 from phobos.semantics.values import (
@@ -230,10 +231,13 @@ class _Conflicts:
         self.limits = grid_facts(program)
         grid = grid_of(program)
         self.axes = (0,) if grid.persistent else tuple(i for i, axis in enumerate(grid.axes) if axis.read) or (0,)
-        self.idle = _idle_axes(program)
-        self.chosen = not grid.persistent and any(axis.read and not axis.uses for axis in grid.axes)
-        if not grid.persistent and not any(axis.read for axis in grid.axes):
+        if any(isinstance(s, ir.Barrier) for s in statements_of(program.body)):
+            self.axes = tuple(axis for axis in self.axes if axis == 0)  # no other grid meets at a barrier
+        if not grid.persistent and not any(grid.axes[axis].read for axis in self.axes):
             self.axes = ()  # one block
+        self.idle = _idle_axes(program) & {*self.axes}
+        told = [grid.axes[axis] for axis in self.axes]
+        self.chosen = not grid.persistent and any(axis.read and not axis.uses for axis in told)
         self._written = written_tensors(program)
         self._writers: dict[str, list[ir.Statement]] = {}
         for footprint in footprints_of(program):
@@ -242,6 +246,7 @@ class _Conflicts:
         self._proofs = _proofs_of(program)
         self._order = {statement: index for index, statement in enumerate(statements_of(program.body))}
         self._cell_values = CellValues(program, self.values, self._is_fixed, self._is_steady)
+        self._proved_cell_values = CellValues(program, self.values, self._is_fixed, self._is_proved_steady)
         self._any_rounds = _any_rounds_of(program)
         self._atomics = [s for s in statements_of(program.body) if isinstance(s, ir.Atomic)]
         self._by_tensor: dict[str, list[Footprint]] = {}
@@ -284,7 +289,7 @@ class _Conflicts:
                 id(context),
                 tuple((id(start), tuple(way.key for way in ways)) for start, ways in reaches.items()),
                 stored[:1] if isinstance(stored, tuple) and stored[:1] == ("own",) else stored,
-                footprint.statement if footprint.kind == "atomic" or self._atomics else None,
+                footprint.statement if footprint.kind == "atomic" or self._atomics or self.idle else None,
             )
             axes = tuple(axis for axis in footprint.axes if axis is not None)
             groups.setdefault(key, _Group(footprint, axes, context, reaches, stored))
@@ -312,6 +317,21 @@ class _Conflicts:
             return name not in self._written
         return not any(self.flow.meet(at, writer) for writer in self._writers.get(name, ()))
 
+    def _is_proved_steady(self, access: ir.Access, at: ir.Statement | None) -> bool:
+        """The same, where no cell that is written in the phase is one of those that are read."""
+        if at is None or not isinstance(access.base, ir.Tensor):
+            return self._is_steady(access, at)
+        return not phase_writes_of(self.program).reach(at, access.base, access)
+
+    def _one_value_by_cell(self, a: _Group, b: _Group) -> bool:
+        """Whether what two stores put in a cell hangs on the cell alone; dearer than `_harmless`, so asked last."""
+        mine, theirs = _stored_by(a), _stored_by(b)
+        if mine is None or theirs is None:
+            return False
+        key = self._proved_cell_values.key
+        one, other = (key(g.first.statement) for g in (a, b) if isinstance(g.first.statement, ir.Store))
+        return one is not None and one == other
+
     def ways(self) -> Iterator[tuple[_Group, _Group, Reach, Reach, object]]:
         """Every way in which two accesses to one tensor can fall into one phase, with a key that tells it."""
         for name in self._by_tensor:
@@ -329,16 +349,11 @@ class _Conflicts:
         if len(fresh) > MOST_PAIRS:
             return True
         for ways in fresh.values():
-            axes = self._axes_for(*ways[0][:2])
-            if not axes:
-                continue
             if len(ways) > 1 and self._apart_at_any_time(*ways[0][:2]):
                 continue
             for a, b, reach_a, reach_b in ways:
-                cells_a, cells_b = self._cells(a, reach_a), self._cells(b, reach_b)
-                axes = self._axes_for(a, b)
-                apart = cells_a is not None and cells_b is not None and self._apart(cells_a, cells_b, FEW_NODES, axes)
-                if axes and not apart and not self._harmless(a, b, reach_a, reach_b):
+                apart = self._kept_apart(a, b, reach_a, reach_b, FEW_NODES)
+                if not apart and not self._harmless(a, b, reach_a, reach_b):
                     return True
         return False
 
@@ -360,19 +375,15 @@ class _Conflicts:
         if not ways or (len(ways) > 1 and self._apart_at_any_time(a, b)):
             return None
         ways.sort(key=lambda way: way[1].wraps != way[2].wraps)
-        axes = self._axes_for(a, b)
-        if not axes:
-            return None
         unknowable = self._unknowable(a, b)
         nodes = MOST_NODES if unknowable is None else 2 * FEW_NODES
         verdict: Conflict | None = None
         for start, reach_a, reach_b in ways:
-            cells_a, cells_b = self._cells(a, reach_a), self._cells(b, reach_b)
-            if self._harmless(a, b, reach_a, reach_b):
+            if self._harmless(a, b, reach_a, reach_b) or self._kept_apart(a, b, reach_a, reach_b, nodes):
                 continue
-            if cells_a is not None and cells_b is not None and self._apart(cells_a, cells_b, nodes, axes):
+            if self._one_value_by_cell(a, b):
                 continue
-            found = self._verdict(a, b, start, reach_a, reach_b, cells_a, cells_b, unknowable)
+            found = self._verdict(a, b, start, reach_a, reach_b, unknowable)
             if verdict is None or _gravity(found) < _gravity(verdict):
                 verdict = found
             if unknowable is not None or found.certain:
@@ -388,18 +399,27 @@ class _Conflicts:
 
     def _apart_in_any_rounds(self, a: _Group, b: _Group) -> bool:
         """Whether they are disjoint however the rounds of the two blocks relate: one proof for all ways."""
-        cells = []
-        for group in (a, b):
-            loops = self.flow.loops[group.first.statement]
-            cells.append(self._cells(group, Reach(tuple((loop, FREE) for loop in loops), ())))
-        one, other = cells
-        return one is not None and other is not None and self._apart(one, other, FEW_NODES, self._axes_for(a, b))
+        loops = (self.flow.loops[group.first.statement] for group in (a, b))
+        one, other = (Reach(tuple((loop, FREE) for loop in each), ()) for each in loops)
+        return self._kept_apart(a, b, one, other, FEW_NODES)
 
-    def _apart(self, a: Cells, b: Cells, nodes: int, axes: tuple[int, ...]) -> bool:
-        key = signature(repr((nodes, axes)), *self._told(a), "and", *self._told(b))
+    def _kept_apart(self, a: _Group, b: _Group, reach_a: Reach, reach_b: Reach, nodes: int) -> bool:
+        """Whether it is proved that two blocks meet in no cell."""
+        cells_a, cells_b = self._cells(a, reach_a), self._cells(b, reach_b)
+        if cells_a is None or cells_b is None:
+            return False
+        stores = a.first.kind == b.first.kind == "store"
+        if not stores or not self.idle:
+            return self._apart(cells_a, cells_b, nodes, self.axes, False)
+        # Blocks that differ along an idle axis alone are alike: what one of them stores in a round, so does the other.
+        axes = tuple(axis for axis in self.axes if axis not in self.idle)
+        return self._apart(cells_a, cells_b, nodes, axes, True)
+
+    def _apart(self, a: Cells, b: Cells, nodes: int, axes: tuple[int, ...], alike_too: bool) -> bool:
+        key = signature(repr((nodes, axes, alike_too, a.axes is b.axes)), *self._told(a), "and", *self._told(b))
         known = self._proofs.get(key) if key is not None else None
         if known is None:
-            known = Pair(self.values, a, b, self._is_shared, self.limits, axes).disjoint(nodes=nodes)
+            known = Pair(self.values, a, b, self._is_shared, self.limits, axes).disjoint(alike_too, nodes)
             if key is not None:
                 self._proofs[key] = known
         return known
@@ -414,11 +434,6 @@ class _Conflicts:
         parts += [list(cells.reach.given), repr([key_of(condition) for condition in cells.reach.conditions])]
         return parts
 
-    def _axes_for(self, a: _Group, b: _Group) -> tuple[int, ...]:
-        """The axes that tell the two blocks apart: along an idle one all store the same."""
-        if a.first.kind == b.first.kind == "store":
-            return tuple(axis for axis in self.axes if axis not in self.idle)
-        return self.axes
 
     def _ways(self, a: _Group, b: _Group) -> Iterator[tuple[Start, Reach, Reach]]:
         seen: set[object] = set()
@@ -521,11 +536,10 @@ class _Conflicts:
         start: Start,
         reach_a: Reach,
         reach_b: Reach,
-        cells_a: Cells | None,
-        cells_b: Cells | None,
         unknowable: str | None,
     ) -> Conflict:
         first, second = a.first, b.first
+        cells_a, cells_b = self._cells(a, reach_a), self._cells(b, reach_b)
         if self._order[second.statement] < self._order[first.statement]:
             first, second = second, first
         begins = start if isinstance(start, ir.Barrier) else None
@@ -535,7 +549,8 @@ class _Conflicts:
             return Conflict(
                 "atomic", first, second, False, None, "an atomic of one block and a plain access of another", begins
             )
-        question = Question(self.program, self.values, self.uniformity, self._axes_for(a, b), self.chosen)
+        idle = self.idle if a is b and a.first.kind == "store" else frozenset[int]()
+        question = Question(self.program, self.values, self.uniformity, self.axes, idle, self.chosen)
         meeting = search(question, cells_a, cells_b, (_stored_by(a), _stored_by(b)))
         if meeting.verdict == "unknown":
             return Conflict("unknown", first, second, False, None, meeting.reason, begins)
@@ -635,12 +650,11 @@ class _Conflicts:
             for b in theirs:
                 if "store" not in (a.first.kind, b.first.kind):
                     continue
+                if any(axis is None for group in (a, b) for axis in group.first.axes):
+                    continue
                 for _, reach_a, reach_b in self._ways(a, b):
                     tried += 1
-                    cells_a, cells_b = self._cells(a, reach_a), self._cells(b, reach_b)
-                    if cells_a is None or cells_b is None:
-                        continue
-                    if tried > 40 or not self._apart(cells_a, cells_b, MOST_NODES, self._axes_for(a, b)):
+                    if tried > 40 or not self._kept_apart(a, b, reach_a, reach_b, MOST_NODES):
                         first, second = a.first.access.base.name, b.first.access.base.name
                         return Conflict(
                             "alias", a.first, b.first, False, None,
@@ -676,6 +690,8 @@ def _idle_axes(program: Program) -> frozenset[int]:
         for root in (*expressions_in(statement), *_subscripts(statement)):
             read.update(e.variable for e in walk(root) if isinstance(e, ir.VariableRef))
     for statement in statements_of(program.body):
+        if isinstance(statement, ir.Atomic):
+            return frozenset()  # each block gets an answer of its own
         lone = isinstance(statement, ir.Define) and statement.variable not in read
         for root in (*expressions_in(statement), *_subscripts(statement)):
             for expression in walk(root):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from phobos.semantics import ir
 from phobos.semantics.combine import follows
 from phobos.semantics.conditions import All, Condition, Opaque, differences
-from phobos.semantics.flow import FIRST, LATER, NEXT, SAME, Reach
+from phobos.semantics.flow import FIRST, FREE, LATER, NEXT, SAME, Reach
 from phobos.semantics.knowledge import ROOT, Knowledge, poly_of_key
 from phobos.semantics.meeting import NESTED, Numbers
 from phobos.semantics.poly import Atom, Poly
@@ -223,14 +223,17 @@ class Pair:
 
     # --- proving ----------------------------------------------------------------------------------
 
-    def disjoint(self, same_block_too: bool = False, nodes: int = MOST_NODES) -> bool:
-        """Whether no cell is touched by both, whatever two blocks (or one, if `same_block_too`) they are."""
+    def disjoint(self, alike_too: bool = False, nodes: int = MOST_NODES) -> bool:
+        """Whether no cell is touched by both, whatever two blocks they are.
+
+        With `alike_too` also blocks that no axis of these tells apart, in different accesses or rounds.
+        """
         mine = dict(self.a.flags)
         if any(mine.get(key, holds) != holds for key, holds in self.b.flags):
             return True
         budget = [nodes]
         self._thorough = nodes > FEW_NODES
-        self._question = [*self._cases(same_block_too)]
+        self._question = [*self._cases(alike_too)]
         return all(self._refuted(list(case.given), case.equal, 0, budget) for case in self._question)
 
     def _meet(self) -> bool:
@@ -248,7 +251,7 @@ class Pair:
         same = [Poly({(atom,): 1}) - poly for atom, poly in case.equal]
         return numbers.exist([*same, *(-poly for poly in same)])
 
-    def _cases(self, same_block_too: bool) -> Iterator[_Case]:
+    def _cases(self, alike_too: bool) -> Iterator[_Case]:
         """The ways in which two blocks differ: the first axis that tells them apart, and which is the lower."""
         equal: list[tuple[Atom, Poly]] = []
         for axis in self.block_axes:
@@ -258,8 +261,17 @@ class Pair:
             if not self._mirrored:  # else the other order is the same question
                 yield _Case((-distance - 1,), tuple(equal))
             equal.append((other, Poly({(mine,): 1})))
-        if same_block_too or not self.block_axes:
+        if alike_too and self._mirrored:
+            yield from self._other_rounds(equal)
+        elif alike_too or not self.block_axes:
             yield _Case((), tuple(equal))
+
+    def _other_rounds(self, equal: list[tuple[Atom, Poly]]) -> Iterator[_Case]:
+        """The ways in which one access of two blocks that are alike is of different rounds."""
+        for loop, relation in self._both[0][0].reach.rounds:
+            if relation in (FREE, LATER):
+                mine, other = (self._atom(self.values.loops[loop].variable, who) for who in (0, 1))
+                yield _Case((other - mine - 1,), tuple(equal))
 
     def _refuted(
         self, extra: list[Poly], equal: Sequence[tuple[Atom, Poly]], depth: int, budget: list[int]

@@ -15,13 +15,13 @@ from enum import IntEnum
 from phobos.diagnostic import Span
 from phobos.semantics import ir
 from phobos.semantics.conditions import All, AnyOf, Compare, Condition, Truth, negation, opaques, polys
-from phobos.semantics.flow import Flow, Reach, flow_of
+from phobos.semantics.flow import Flow, flow_of
 from phobos.semantics.grid import NAMES
 from phobos.semantics.knowledge import poly_of_key
 from phobos.semantics.masks import grid_facts
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program, fact
-from phobos.semantics.twoblocks import Cells, Pair, axes_of, cell_of
+from phobos.semantics.steady import phase_writes_of
 from phobos.semantics.values import (
     Context,
     Values,
@@ -242,11 +242,10 @@ class _Analysis(Uniformity):
         self.persistent = program.is_persistent
         self.values: Values = values_of(program)
         self.flow: Flow = flow_of(program)
-        self._writers = _writers(program)
+        self._writes = phase_writes_of(program)
         self._limits = grid_facts(program)
         self._heads: dict[tuple[ir.Statement, ir.Variable], _Binding] = {}
         self._late: dict[ir.Statement, dict[ir.Statement, _Split]] = {}
-        self._met: dict[tuple[ir.Statement, object], bool] = {}
         self._changed = False
         self._scopes: list[_Scope] = []
         self._reporting = False
@@ -814,51 +813,13 @@ class _Analysis(Uniformity):
                 f"`{tensor.name}` is read at a place that differs between blocks", False,
             )
             return Variation(subscripts.level, False, where, subscripts, subscripts.length + 1, False)
-        if self._at is not None and self._written_in_phase(self._at, tensor, access):
+        if self._at is not None and self._writes.reach(self._at, tensor, access):
             where = Origin(
                 "load", expression.span, expression.calls,
                 f"`{tensor.name}` is written by blocks in this phase", False,
             )
             return Variation(Level.VARYING, False, where, None, 1, False)
         return UNIFORM
-
-    def _written_in_phase(self, reader: ir.Statement, tensor: ir.Tensor, access: ir.Access | None) -> bool:
-        """Whether a block may write, in the phase of the read, a cell that is read."""
-        key = (reader, tensor.name if access is None else access)
-        known = self._met.get(key)
-        if known is None:
-            known = any(self._may_write(reader, access, writer) for writer in self._writers.get(tensor.name, ()))
-            self._met[key] = known
-        return known
-
-    def _may_write(self, reader: ir.Statement, access: ir.Access | None, writer: ir.Statement) -> bool:
-        starts = self.flow.starts
-        for index in self.flow.phases_with(reader) & self.flow.phases_with(writer):
-            reached = self.flow.reached(starts[index])
-            for mine in reached.get(reader, ()):
-                for theirs in reached.get(writer, ()):
-                    if access is None or not self._apart(access, mine, writer, theirs):
-                        return True
-        return False
-
-    def _apart(self, access: ir.Access, mine: Reach, writer: ir.Statement, theirs: Reach) -> bool:
-        """Whether a cell that is read is none of those written, by whichever block."""
-        if isinstance(writer, ir.Store):
-            written, place = writer.access, self.values.context(writer.access)
-        elif isinstance(writer, ir.Atomic):
-            written, place = cell_of(writer), self.values.context(writer)
-        else:
-            return False
-        extents = tuple(self.values.extent(access.base, axis) for axis in range(len(access.subs)))
-        pair = Pair(
-            self.values,
-            Cells(axes_of(self.values, access), extents, self.values.context(access), mine),
-            Cells(axes_of(self.values, written), extents, place, theirs),
-            lambda atom: False,
-            (),
-            (0,) if self.persistent else (0, 1, 2),
-        )
-        return pair.disjoint(same_block_too=True)
 
     def _assume(self, statement: ir.AssumeUniform, assumed: ir.Expression, env: _Env) -> None:
         before = self._of(assumed, env)
@@ -933,17 +894,6 @@ def _join(a: Variation, b: Variation) -> Variation:
     if a.certain != b.certain:
         return a if a.certain else b
     return b if b.length < a.length else a
-
-
-def _writers(program: Program) -> dict[str, tuple[ir.Statement, ...]]:
-    found: dict[str, list[ir.Statement]] = {}
-    for statement in statements_of(program.body):
-        match statement:
-            case ir.Store(access=access) if isinstance(access.base, ir.Tensor):
-                found.setdefault(access.base.name, []).append(statement)
-            case ir.Atomic(tensor=tensor):
-                found.setdefault(tensor.name, []).append(statement)
-    return {name: tuple(statements) for name, statements in found.items()}
 
 
 @fact

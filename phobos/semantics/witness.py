@@ -35,12 +35,16 @@ OPAQUE = ("var", "expr", "atomic", "op", "wrap", "thread")
 
 @value
 class Question:
-    """The program asked about. `axes` tell its blocks apart; `chosen`: the caller chooses the grid."""
+    """The program asked about. `axes` tell its blocks apart; `chosen`: the caller chooses the grid.
+
+    Blocks that differ along `idle` axes alone do one and the same thing in the same rounds.
+    """
 
     program: Program
     values: Values
     uniformity: Uniformity
     axes: tuple[int, ...]
+    idle: frozenset[int]
     chosen: bool
 
 
@@ -109,7 +113,7 @@ def search(
         boxes = [_boxes(question, cells, settings, counts) for cells in (a, b)]
         found = False
         for one, other in product(*boxes):
-            if one.block == other.block:
+            if one.block == other.block or _alike(question, one, other):
                 continue
             cell = tuple(max(x, y) for x, y in zip(one.low, other.low))
             if any(c >= min(x, y) for c, x, y in zip(cell, one.high, other.high)):
@@ -137,6 +141,12 @@ def search(
     if params and not all(without.values()):
         return _unknown(f"two blocks meet for some values of `{params[0]}`, and not for others")
     return met
+
+
+def _alike(question: Question, one: _Box, other: _Box) -> bool:
+    if any(x != y for axis, (x, y) in enumerate(zip(one.block, other.block)) if axis not in question.idle):
+        return False
+    return all(number_ == other.at.get(atom) for atom, number_ in one.at.items() if atom[0] == "round")
 
 
 def _met(

@@ -18,7 +18,7 @@ from phobos.runtime.faults import FAMILIES
 from phobos.semantics import module as modules
 from phobos.semantics.obligations import obligations_of
 from tests.truth.generator import Sample, generate
-from tests.truth.judge import PATH, Verdict, judge
+from tests.truth.judge import PATH, Verdict, judge, other_axis_works
 
 WITNESSED = ("PH203", "PH204", "PH205", "PH215", "PH303", "PH501", "PH502", "PH503")
 DOUBTS = ("PH203", "PH204", "PH205", "PH215", "PH501", "PH502", "PH503", "PH507", "PH508")
@@ -136,12 +136,11 @@ def _coverage(report: Report, sample: Sample, found: list[Diagnostic], verdict: 
     said = {d.code: d.severity for d in found}
     if any(d.severity == "error" and d.code[:3] == "PH2" and d.code not in COVERAGE for d in found):
         return  # PH210 does not stand beside an error of its group
+    if said.get("PH218") == "error" and other_axis_works(sample) is False:
+        report.false.append("PH218 says that work is left out, but a second axis changes no result")
     if verdict.varies is None:
-        report.false += [
-            f"{code} says that work is left out, but no grid changes the result"
-            for code in ("PH211", "PH218")
-            if said.get(code) == "error"
-        ]
+        if said.get("PH211") == "error":
+            report.false.append("PH211 says that work is left out, but no grid changes the result")
     elif not any(code in said for code in (*COVERAGE, "PH506")) and "ctx.blocks" not in sample.text:
         report.silent.append(verdict.varies)
 

@@ -141,7 +141,8 @@ def _finish(seed: int, writer: Writer, constant: bool, reads_y: bool) -> Sample:
     text = text.replace("BARRIER_TYPE", writer.barrier_type)
     length = writer.length
     edges = {max(1, edge + d) for edge in (length, 2 * length, 3 * length) for d in (-1, 0, 1)}
-    edges.add(math.lcm(*writer.promised))  # a size that keeps every promise
+    kept = math.lcm(*writer.promised)
+    edges |= {kept, *(times * kept for times in (2, 3) if times * kept <= 6 * length)}  # they keep every promise
     sizes: dict[str, tuple[int, ...]] = {}
     if static_extent is None:
         sizes["N"] = tuple(sorted(edges))
@@ -515,7 +516,7 @@ def _tiles(writer: Writer) -> None:
 
 SHAPES = (
     (_elementwise_pass, 10), (_two_phases, 14), (_free_form, 28), (_slots, 10), (_atomics, 14), (_tiles, 16),
-    (_numbers, 20), (_assumed, 13), (_columns, 7), (_mixed, 6), (_rounds, 11),
+    (_numbers, 20), (_assumed, 13), (_columns, 7), (_mixed, 9), (_rounds, 11),
 )  # fmt: skip
 
 
@@ -653,7 +654,7 @@ def _strided(writer: Writer, body: object) -> None:
     stride = writer.pick(
         f"{GRID} * {tile}", f"{GRID} * {tile}", f"{GRID} * {tile}", f"{GRID} * {tile} * 2", tile, f"2 * {tile}"
     )
-    if writer.persistent and "G" not in "".join(writer.tunes) and writer.chance(0.06):
+    if writer.persistent and "G" not in "".join(writer.tunes) and writer.chance(0.075):
         writer.tunes.append(f"G in [{writer.pick('2', '4', '2, 3')}]")
         stride = f"G * {tile}"
     elif writer.chance(0.04):  # a constant that may or may not be the tile

@@ -15,9 +15,10 @@ but one schedule.
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -138,6 +139,34 @@ def judge(sample: Sample, found: list[Diagnostic] | None = None) -> Verdict:
         place = () if error.diagnostic is None else ((error.diagnostic.span.start, error.diagnostic.span.end),)
         verdict.failures.setdefault(kind, Failure(kind, f"refused everywhere: {error}", "every launch", place, ()))
     return verdict
+
+
+def other_axis_works(sample: Sample) -> bool | None:
+    """Whether a persistent kernel would leave other results if its grid had two blocks along axis y, as it reads.
+
+    Its own launches never have: the text without `@persistent` is run. None where no run of the two tells.
+    """
+    text = re.sub(r"^@persistent(\(1\))?\n", "", sample.text, flags=re.MULTILINE)
+    ordinary = replace(sample, text=text, persistent=False)
+    kernel = Launcher(ordinary, None)
+    seen = False
+    for constants in _constants(ordinary, kernel):
+        program = kernel.analysed(constants)[1].program
+        for sizes in _sizes(ordinary):
+            left: list[Arrays] = []
+            for grid in ((1, 1, 1), (1, 2, 1)):
+                arrays = arrays_of(program, ordinary, sizes)
+                options = Options(races=False, scheduler=None, seed=0, step_limit=STEPS, timeout_s=20.0)
+                try:
+                    execute(program, arrays, _parameters(program, sizes), sizes, grid, options)
+                except Fault:
+                    break
+                left.append(arrays)
+            if len(left) == 2:
+                seen = True
+                if any(not np.array_equal(left[0][name], left[1][name], equal_nan=True) for name in left[0]):
+                    return True
+    return False if seen else None
 
 
 def run(prepared: Prepared, arrays: Arrays, scheduler: str | None, seed: int) -> None:

@@ -2,6 +2,8 @@
 
 python -m tests.truth.run --seeds 2000          # go on from the seed in RESULTS.md
 python -m tests.truth.run --from 0 --seeds 200  # these, and write nothing
+python -m tests.truth.run --file sums.md --from 0 --seeds 20000 --seconds 120
+                                                # sums of their own, begun at seed 0, gone on with when called again
 python -m tests.truth.run --show 137            # one seed: kernel, findings, what happened
 python -m tests.truth.run --mutants             # break every good kernel, and see who notices
 """
@@ -9,11 +11,15 @@ python -m tests.truth.run --mutants             # break every good kernel, and s
 from __future__ import annotations
 
 import argparse
+import itertools
+import math
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -24,33 +30,52 @@ from tests.truth.generator import generate
 from tests.truth.results import Total, open_of
 
 WRITTEN_EVERY = 250  # seeds: a run that is stopped loses no more
+BATCH = 8  # seeds that a process is given at a time
+AHEAD = 4  # batches a process that wait for it, so that none is idle while the first is slow
 
 
-def reports(seeds: Iterable[int], jobs: int) -> Iterator[Report]:
-    """What comes of each seed, in order."""
+def reports(seeds: Sequence[int], jobs: int, seconds: float = math.inf) -> Iterator[Report]:
+    """What comes of each seed, in order; after that many seconds no further seed is begun."""
+    ends = time.monotonic() + seconds
     if jobs == 1:
-        yield from map(compare, seeds)
+        yield from map(compare, itertools.takewhile(lambda _: time.monotonic() < ends, seeds))
         return
     with ProcessPoolExecutor(jobs) as pool:
-        yield from pool.map(compare, seeds, chunksize=8)
+        begun: deque[Future[list[Report]]] = deque()
+        for at in range(0, len(seeds), BATCH):
+            if time.monotonic() >= ends:
+                break
+            begun.append(pool.submit(compare_all, seeds[at : at + BATCH]))
+            if len(begun) > AHEAD * jobs:
+                yield from begun.popleft().result()
+        while begun:
+            yield from begun.popleft().result()
+
+
+def compare_all(seeds: Sequence[int]) -> list[Report]:
+    return [compare(seed) for seed in seeds]
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=2000, help="how many")
-    parser.add_argument("--from", type=int, dest="first", help="the first seed; default: where RESULTS.md ends")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no further seed after that many")
+    parser.add_argument("--from", type=int, dest="first", help="the first seed; default: where the file ends")
+    parser.add_argument("--file", type=Path, help="of the sums; default: RESULTS.md, none with --from")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--show", type=int, metavar="SEED", help="one seed in full")
-    parser.add_argument("--mutants", action="store_true", help="the table of mutants, kept in RESULTS.md")
+    parser.add_argument("--mutants", action="store_true", help="the table of mutants, kept in the file")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="of the mutants, each N-th alone")
     options = parser.parse_args(arguments)
     if options.show is not None:
         show(options.show)
         return 0
+    path: Path | None = options.file or (results.PATH if options.first is None else None)
     if options.mutants:
-        return mutants(options.jobs, options.every)
-    keep = options.first is None
-    sums = results.read() if keep else Total(options.first)
+        return mutants(options.jobs, options.every, path)
+    sums = Total(options.first or 0)
+    if path is not None and path.exists():
+        sums = results.read(path)
     first = sums.next_seed
     own = Total(first)
     if sums.open:
@@ -59,28 +84,27 @@ def main(arguments: list[str] | None = None) -> int:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task("0 misses", total=options.seeds)
-        for report in reports(range(first, first + options.seeds), options.jobs):
+        for report in reports(range(first, first + options.seeds), options.jobs, options.seconds):
             own.add(report)
-            if keep:
-                sums.add(report)
-                sums.next_seed = report.seed + 1
-                if own.counts["kernels"] % WRITTEN_EVERY == 0:
-                    _keep(sums)
+            sums.add(report)
+            own.next_seed = sums.next_seed = report.seed + 1
+            if path is not None and own.counts["kernels"] % WRITTEN_EVERY == 0:
+                _keep(sums, path)
             bar.update(task, advance=1, description=f"{own.amount('misses')} misses")
     took = time.monotonic() - started
-    print(f"seeds {first}..{first + options.seeds - 1}, {took:.0f} s\n\n{own.table()}\n")
+    print(f"seeds {first}..{own.next_seed - 1}, {took:.0f} s\n\n{own.table()}\n")
     for seed, what, sentence in own.open:
         print(f"{what}: seed {seed}: {sentence}")
     for sentence in own.tame():
         print(f"too tame: {sentence}")
-    if keep:
-        _keep(sums)
+    if path is not None:
+        _keep(sums, path)
     return 1 if own.amount("misses") or own.amount("false") or own.tame() else 0
 
 
-def _keep(sums: Total) -> None:
-    sums.mutants = results.read().mutants  # another run may have made the table meanwhile
-    sums.write()
+def _keep(sums: Total, path: Path) -> None:
+    sums.mutants = results.read(path).mutants  # another run may have made the table meanwhile
+    sums.write(path)
 
 
 def still_open(listed: list[tuple[int, str, str]], jobs: int) -> list[tuple[int, str, str]]:
@@ -89,7 +113,7 @@ def still_open(listed: list[tuple[int, str, str]], jobs: int) -> list[tuple[int,
     return [finding for report in reports(seeds, min(jobs, len(seeds))) for finding in open_of(report)]
 
 
-def mutants(jobs: int, step: int) -> int:
+def mutants(jobs: int, step: int, path: Path | None) -> int:
     from tests.truth.mutants import all_mutants, judged, table
 
     whole = list(all_mutants())
@@ -102,9 +126,10 @@ def mutants(jobs: int, step: int) -> int:
     text = f"{len(every)} of {len(whole)} mutants" + (f", every {step}th.\n\n" if step > 1 else ".\n\n")
     text += table(every, fates)
     print(text)
-    sums = results.read()
-    sums.mutants = text
-    sums.write()
+    if path is not None:
+        sums = results.read(path)
+        sums.mutants = text
+        sums.write(path)
     return 1 if any(fate.missed for fate in fates) else 0
 
 

@@ -160,8 +160,10 @@ STEPS: dict[str, tuple[Patch, ...]] = {
     "no more blocks than cells": ((grid, "_caps", lambda program, values: ()),),
     "stores of one value": (
         (conflicts, "_value", lambda self, statement: ("own", id(statement))),
+        (conflicts, "_one_value_by_cell", lambda self, a, b: False),
         (witness, "_one_value", lambda values, stored, one, other: False),
     ),
+    "what is read is written in other rounds": ((conflicts, "_is_proved_steady", conflicts._is_steady),),
     "what two blocks have summed is compared": ((witness, "stored_by_block", lambda values, expression, at: None),),
     "atomics order what stands before and behind them": ((conflicts, "_ordered", lambda self, a, b, mine: None),),
     "promises": ((knowledge.Knowledge, "divisor_of_atom", lambda self, atom, promises=None: 1),),
@@ -335,6 +337,20 @@ kernel k(P: tensor<f32>[S], Y: tensor<f32>[S]) {
 """,
     "stores of one value": HEAD + """\
   X[p :+ 2] = 1.0
+}
+""",
+    "what is read is written in other rounds": HEAD + """\
+  for round in range(0, 3) {
+    for t in range(p * 2, N, 2) {
+      Y[t :+ 2] = X[t :+ 2] * 0.5
+    }
+    grid_barrier(BAR)
+    X[p * 2 :+ 2] = Y[p * 2 + 2 :+ 2] + 1.0
+    grid_barrier(BAR)
+  }
+  if p == 0 {
+    X[0] = X[0] + 1.0
+  }
 }
 """,
     "what two blocks have summed is compared": """\

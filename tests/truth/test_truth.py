@@ -9,10 +9,10 @@ import pytest
 from phobos.diagnostic import Diagnostic, Span
 from phobos.runtime import placing
 from phobos.runtime.plan import Check
-from tests.truth import results
+from tests.truth import results, run
 from tests.truth.compare import Report, compare, told
 from tests.truth.generator import Sample, generate
-from tests.truth.judge import judge
+from tests.truth.judge import judge, other_axis_works
 from tests.truth.mutants import AT_LAUNCH, BREAKS, FATES, ROOT, Mutant, all_mutants, judged, mutants_of, table
 from tests.truth.results import Total, open_of
 
@@ -117,6 +117,17 @@ kernel k(X: tensor<f32>[N]) {
     assert "against grid=" in (judge(sample(text, {"N": (16,)}), []).varies or "")
 
 
+def test_whether_a_second_axis_would_do_work_is_seen_by_giving_the_kernel_one() -> None:
+    text = "@persistent\nkernel k(X: tensor<f32>[N]) {\n  X[ctx.block.y] = 1.0\n}\n"
+    works = sample(text, {"N": (4,)})
+    idle = sample(text.replace("ctx.block.y", "ctx.block.y * 0"), {"N": (4,)})
+    assert judge(works, []).varies is None, "its own launches never show it"
+    assert other_axis_works(works) is True and other_axis_works(idle) is False
+    blamed = [Diagnostic("PH218", "persistent-reads-other-axis", "error", "left out", Span(None, 0, 1))]
+    assert told(works, blamed, judge(works, [])).false == []
+    assert len(told(idle, blamed, judge(idle, [])).false) == 1
+
+
 # --- sums -------------------------------------------------------------------------------------------------------
 
 
@@ -138,6 +149,25 @@ def test_sums_and_open_findings_survive_the_file(tmp_path: Path) -> None:
     total.write(tmp_path / "RESULTS.md")
     assert results.read(tmp_path / "RESULTS.md") == total
     assert results.read(tmp_path / "none.md") == Total()
+
+
+def test_a_run_goes_on_where_its_file_ends_and_stops_in_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "sums.md"
+
+    def go(*more: str) -> None:
+        run.main(["--file", str(path), "--from", "3", "--seeds", "2", *more])
+
+    go("--jobs", "1")
+    assert results.read(path).next_seed == 5
+    go("--jobs", "2")
+    kept = results.read(path)
+    assert kept.next_seed == 7 and kept.counts["kernels"] == 4
+    for jobs in ("1", "2"):
+        go("--jobs", jobs, "--seconds", "0")
+        assert results.read(path) == kept
+    assert "seeds 5..6" in capsys.readouterr().out
 
 
 # --- mutants ----------------------------------------------------------------------------------------------------
