@@ -43,3 +43,10 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+def load_ipython_extension(shell: object) -> None:
+    """What `%load_ext phobos` calls in IPython and Jupyter: the cell magic `%%phobos`."""
+    from phobos.notebook import load_ipython_extension as load
+
+    load(shell)

@@ -44,7 +44,8 @@ class Plan:
     def blocks(self) -> int:
         return self.grid[0] * self.grid[1] * self.grid[2]
 
-    def __str__(self) -> str:
+    def rows(self) -> list[tuple[str, str]]:
+        """What is printed, as pairs of a word and what is to be said of it."""
         rows = [("device", self.device)]
         extents = self.grid if self.grid[2] != 1 else self.grid[:2] if self.grid[1] != 1 else self.grid[:1]
         blocks = " x ".join(map(str, extents))
@@ -61,13 +62,23 @@ class Plan:
             rows.append(("registers", f"{self.registers} a thread, {self.shared_bytes or 0} bytes of shared memory"))
         if self.timeout_s:
             rows.append(("timeout", f"{self.timeout_s:g} s ({self.timeout_source})"))
-        lines = [f"plan for {self.kernel}"]
-        lines += [f"  {name:<10} {text}" for name, text in rows]
         for check in self.checks:
             place = f" (line {check.line})" if check.line is not None else ""
-            lines.append(f"  {'checked':<10} {check.obligation}: {check.outcome}{place}")
-        lines += [f"  {'note':<10} {note}" for note in self.notes]
-        return "\n".join(lines)
+            rows.append(("checked", f"{check.obligation}: {check.outcome}{place}"))
+        return rows + [("note", note) for note in self.notes]
+
+    def __str__(self) -> str:
+        return "\n".join([f"plan for {self.kernel}", *(f"  {name:<10} {text}" for name, text in self.rows())])
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from html import escape
+
+        cells = "".join(
+            f'<tr><th style="text-align:left">{escape(name)}</th><td style="text-align:left">{escape(text)}</td></tr>'
+            for name, text in self.rows()
+        )
+        return f"<table><caption>plan for <code>{escape(self.kernel)}</code></caption>{cells}</table>"
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
