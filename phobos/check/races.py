@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from phobos.check.rule import Context
 from phobos.check.strides import strides_of
-from phobos.check.waits import waits_of
 from phobos.check.walk import barriers_of, called_from, places_of, same_place
 from phobos.diagnostic import Related, Span
 from phobos.semantics import ir
 from phobos.semantics.footprints import Conflict, Footprint, aliases_of, depends_on_constants, meetings_of
 from phobos.semantics.program import Program, fact
+from phobos.semantics.waits import waits_of
 
 
 @fact

@@ -10,7 +10,8 @@ from phobos.semantics import ir
 from phobos.semantics.program import Program, fact
 from phobos.semantics.walking import blocks_of as blocks
 from phobos.semantics.walking import evaluated_by as expressions
-from phobos.semantics.walking import operands, subscripts
+from phobos.semantics.walking import inside as inside
+from phobos.semantics.walking import subscripts as subscripts
 from phobos.value import value
 
 S = TypeVar("S", bound=ir.Statement)
@@ -45,15 +46,6 @@ def every(program: Program, kind: type[S]) -> Iterator[S]:
     for place in places_of(program):
         if isinstance(place.statement, kind):
             yield place.statement
-
-
-def inside(expression: ir.Expression) -> Iterator[ir.Expression]:
-    """An expression and everything in it, in order of evaluation as far as rules care."""
-    stack = [expression]
-    while stack:
-        one = stack.pop()
-        yield one
-        stack.extend(reversed(operands(one)))
 
 
 def all_expressions(program: Program) -> Iterator[ir.Expression]:
@@ -122,7 +114,6 @@ __all__ = [
     "every",
     "expressions",
     "inside",
-    "operands",
     "places_of",
     "same_place",
     "subscripts",

@@ -61,6 +61,15 @@ def operands(expression: ir.Expression) -> tuple[ir.Expression, ...]:
     return subscripts(expression.access) if isinstance(expression, ir.Load) else children_of(expression)
 
 
+def inside(expression: ir.Expression) -> Iterator[ir.Expression]:
+    """An expression and everything in it, in order of evaluation."""
+    stack = [expression]
+    while stack:
+        one = stack.pop()
+        yield one
+        stack.extend(reversed(operands(one)))
+
+
 def evaluated_by(statement: ir.Statement) -> tuple[ir.Expression, ...]:
     """What a statement evaluates itself, not what its blocks do; subscripts first."""
     if isinstance(statement, (ir.Store, ir.DefineView)):

@@ -72,7 +72,9 @@ class Meeting:
 
 
 @value
-class _Box:
+class Box:
+    """Cells that one block touches in one round: `low` included, `high` excluded; `data`: if loaded data say so."""
+
     block: tuple[int, ...]
     low: tuple[int, ...]
     high: tuple[int, ...]
@@ -151,8 +153,8 @@ def _alike(question: Question, one: _Box, other: _Box) -> bool:
 
 def _met(
     question: Question,
-    one: _Box,
-    other: _Box,
+    one: Box,
+    other: Box,
     counts: tuple[int, int, int],
     settings: dict[Atom, int],
     cell: tuple[int, ...],
@@ -252,7 +254,7 @@ def _boxes(
     cells: Cells,
     settings: dict[Atom, int],
     counts: tuple[int, int, int],
-) -> list[_Box]:
+) -> list[Box]:
     """Where each block of the grid touches the tensor, for the rounds that are its own."""
     relations = {id(loop): relation for loop, relation in cells.reach.rounds}
     free: list[tuple[Atom, Sequence[int]]] = []
@@ -272,7 +274,7 @@ def _boxes(
             case _:
                 free.append((loop.variable, range(MOST_ROUNDS)))
     conditions = [*conditions_of(cells.context), *cells.reach.conditions]
-    found: list[_Box] = []
+    found: list[Box] = []
     total = 0
     for block in product(*(range(counts[axis]) if axis in question.axes else (0,) for axis in range(3))):
         for rounds in product(*(numbers for _, numbers in free)):
@@ -281,7 +283,7 @@ def _boxes(
             at.update(zip((atom for atom, _ in free), rounds))
             for axis in range(3):
                 at["block", axis] = block[axis]
-            box = _box(cells, conditions, at, block)
+            box = box_at(cells, conditions, at, block)
             if box is not None:
                 found.append(box)
                 total += 1
@@ -290,12 +292,13 @@ def _boxes(
     return found
 
 
-def _box(
+def box_at(
     cells: Cells,
     conditions: Sequence[Condition],
     at: dict[Atom, int],
     block: tuple[int, ...],
-) -> _Box | None:
+) -> Box | None:
+    """What an access touches at numbers; None where it does not run, or touches nothing."""
     data = False
     for place in cells.context.chain():
         if place.loop is not None:
@@ -323,11 +326,11 @@ def _box(
         high.append(min(size, start + count))
         if low[-1] >= high[-1]:
             return None
-    return _Box(block, tuple(low), tuple(high), data, at)
+    return Box(block, tuple(low), tuple(high), data, at)
 
 
 def _one_value(
-    values: Values, stored: tuple[ir.Expression | None, ir.Expression | None], one: _Box, other: _Box
+    values: Values, stored: tuple[ir.Expression | None, ir.Expression | None], one: Box, other: Box
 ) -> bool:
     """Whether two stores that meet are known to put one value there."""
     mine, theirs = stored
@@ -371,4 +374,4 @@ def _stored(expression: ir.Expression, at: Assignment, values: Values) -> object
     return None
 
 
-__all__ = ["Meeting", "Question", "search"]
+__all__ = ["Box", "Meeting", "Question", "box_at", "search"]

@@ -47,9 +47,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from phobos.check.rule import Context, Rule
-from phobos.check.waits import waits_of
 from phobos.check.walk import called_from
 from phobos.diagnostic import Diagnostic, Related
+from phobos.semantics.waits import waits_of
 
 RULE = Rule.of(__name__, "warning")
 

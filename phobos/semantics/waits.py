@@ -6,10 +6,11 @@ does not change. A loop whose own atomic changes the cell (a ticket) is no wait.
 
 from __future__ import annotations
 
-from phobos.check.walk import blocks, every, inside
 from phobos.diagnostic import Span
 from phobos.semantics import ir
 from phobos.semantics.program import Program, fact
+from phobos.semantics.walking import blocks_of as blocks
+from phobos.semantics.walking import inside, statements_of
 from phobos.value import value
 
 
@@ -27,10 +28,12 @@ class Wait:
 @fact
 def waits_of(program: Program) -> tuple[Wait, ...]:
     """Every wait, in the order of the text."""
-    written = {s.access.base for s in every(program, ir.Store)} | {s.tensor for s in every(program, ir.Atomic)}
+    statements = [*statements_of(program.body)] if program.body is not None else []
+    written = {s.access.base for s in statements if isinstance(s, ir.Store)}
+    written |= {s.tensor for s in statements if isinstance(s, ir.Atomic)}
     out: list[Wait] = []
-    for loop in every(program, ir.While):
-        wait = _wait(loop, written)
+    for loop in statements:
+        wait = _wait(loop, written) if isinstance(loop, ir.While) else None
         if wait is not None:
             out.append(wait)
     return tuple(out)
