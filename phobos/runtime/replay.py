@@ -27,6 +27,7 @@ from phobos.semantics import grid as grids
 from phobos.semantics import ir
 from phobos.semantics.module import Module, Unit, analyse
 from phobos.semantics.program import Program, Settings
+from phobos.semantics.tiles import slice_lengths
 from phobos.semantics.values import statements_of
 from phobos.syntax.lines import LineIndex
 from phobos.value import value
@@ -191,7 +192,7 @@ def _points(program: Program, persistent: bool) -> Iterator[tuple[tuple[int, int
 
 def _sizes(program: Program) -> list[dict[str, int]]:
     """Extents around tile borders, integer parameters small; those of a dimension that is never sliced are small."""
-    tiles = _tiles(program)
+    tiles = {name: max(lengths) for name, lengths in slice_lengths(program).items()}
     dims = list(program.dims)
     params = [name for name, p in program.params.items() if p.dtype not in FLOATS]
     found: list[dict[str, int]] = []
@@ -201,25 +202,6 @@ def _sizes(program: Program) -> list[dict[str, int]]:
             chosen = dict(zip(params, itertools.chain(values, itertools.repeat(1)), strict=False))
             found.append({**extents, **{name: extents.get(name, number) for name, number in chosen.items()}})
     return found
-
-
-def _tiles(program: Program) -> dict[str, int]:
-    """For each dimension the longest static slice that stands on it."""
-    tiles: dict[str, int] = {}
-    for access in _accesses(program):
-        if not isinstance(access.base, ir.Tensor):
-            continue
-        for extent, sub in zip(access.base.extents, access.subs):
-            if isinstance(extent, ir.Dim):
-                length = sub.static if isinstance(sub, ir.SliceSub) else 1
-                tiles[extent.name] = max(tiles.get(extent.name, 1), length or 1)
-    return tiles
-
-
-def _accesses(program: Program) -> Iterator[ir.Access]:
-    from phobos.semantics.footprints import footprints_of
-
-    return (footprint.access for footprint in footprints_of(program))
 
 
 # --- what is shown ----------------------------------------------------------------------------------------

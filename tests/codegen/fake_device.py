@@ -6,6 +6,7 @@ It lets the launch path be walked where there is no GPU. The real thing is teste
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Any
 
 import numpy
@@ -43,6 +44,7 @@ class FakeDriver:
         self.emitted: dict[bytes, Emitted] = {}
         self.functions: list[Emitted] = []
         self.memory: list[Any] = []
+        self.graphs: list[Callable[[], None]] = []
         self.capturing = False
         self.order = 0
 
@@ -69,6 +71,10 @@ class FakeDriver:
             "free": lambda pointer: None,
             "copy_in": lambda pointer, address, size: ctypes.memmove(pointer, address, size),
             "copy_out": lambda address, pointer, size: ctypes.memmove(address, pointer, size),
+            "copy_within": lambda to, pointer, size, stream: ctypes.memmove(to, pointer, size),
+            "new_stream": lambda: 1,
+            "captured": self.captured,
+            "launch_graph": lambda graph, stream: self.graphs[graph](),
             "elapsed_ms": lambda first, last: 1.0,
             "is_capturing": lambda stream: self.capturing,
             "synchronize_stream": lambda stream: None,
@@ -93,6 +99,10 @@ class FakeDriver:
         memory = ctypes.create_string_buffer(size)
         self.memory.append(memory)
         return ctypes.addressof(memory)
+
+    def captured(self, stream: int, work: Callable[[], None]) -> int:
+        self.graphs.append(work)
+        return len(self.graphs) - 1
 
     def fill(self, pointer: int, word: int, count: int, stream: int) -> None:
         for i in range(count):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,6 +27,8 @@ FUNCTION_STATIC_SHARED, FUNCTION_LOCAL, FUNCTION_REGISTERS, FUNCTION_MAX_DYNAMIC
 HOST_PORTABLE, HOST_MAPPED = 1, 2
 NOT_READY = 600
 EVENT_NO_TIMING = 2
+STREAM_NON_BLOCKING = 1
+CAPTURE_RELAXED = 2
 
 
 class DriverError(PhobosError):
@@ -218,6 +220,15 @@ def copy_out(address: int, pointer: int, size: int) -> None:
         call("cuMemcpyDtoH_v2", ctypes.c_void_p(address), ctypes.c_uint64(pointer), ctypes.c_size_t(size))
 
 
+def copy_within(to: int, pointer: int, size: int, stream: Handle) -> None:
+    """From one place on the device to another, in the order of a stream."""
+    if size:
+        call(
+            "cuMemcpyDtoDAsync_v2", ctypes.c_uint64(to), ctypes.c_uint64(pointer), ctypes.c_size_t(size),
+            ctypes.c_void_p(stream),
+        )  # fmt: skip
+
+
 def fill_words(pointer: int, word: int, count: int, stream: Handle) -> None:
     call(
         "cuMemsetD32Async",
@@ -250,6 +261,32 @@ def synchronize_stream(stream: Handle) -> None:
 
 def synchronize() -> None:
     call("cuCtxSynchronize")
+
+
+def new_stream() -> Handle:
+    """A stream that waits for no other; it is there for the life of the process."""
+    stream = ctypes.c_void_p()
+    call("cuStreamCreate", ctypes.byref(stream), ctypes.c_uint(STREAM_NON_BLOCKING))
+    assert stream.value is not None
+    return stream.value
+
+
+def captured(stream: Handle, work: Callable[[], None]) -> Handle:
+    """What `work` enqueues on `stream`, as a graph that can be launched; nothing of it has run."""
+    graph, made = ctypes.c_void_p(), ctypes.c_void_p()
+    call("cuStreamBeginCapture_v2", ctypes.c_void_p(stream), ctypes.c_int(CAPTURE_RELAXED))
+    try:
+        work()
+    finally:
+        call("cuStreamEndCapture", ctypes.c_void_p(stream), ctypes.byref(graph))
+    call("cuGraphInstantiateWithFlags", ctypes.byref(made), graph, ctypes.c_ulonglong(0))
+    call("cuGraphDestroy", graph)
+    assert made.value is not None
+    return made.value
+
+
+def launch_graph(graph: Handle, stream: Handle) -> None:
+    call("cuGraphLaunch", ctypes.c_void_p(graph), ctypes.c_void_p(stream))
 
 
 def new_event(*, timing: bool) -> Handle:

@@ -26,14 +26,14 @@ class Result:
 
 def plan(kernel: Kernel, bound: Bound, options: LaunchOptions, device: str) -> Plan:
     """What a launch with these host arrays would decide on `device`."""
-    _, there = _moved(bound, _number(device))
+    _, there = moved(bound, number_of(device))
     return launch.plan(kernel, there, options)
 
 
 def run(kernel: Kernel, bound: Bound, options: LaunchOptions, device: str, repeat: int = 1) -> Result:
     """Launch `repeat` times, each on the arrays as they were given. Raises LaunchError, KernelFault."""
-    number = _number(device)
-    copies, there = _moved(bound, number)
+    number = number_of(device)
+    copies, there = moved(bound, number)
     with driver.on(number):
         first, last = driver.new_event(timing=True), driver.new_event(timing=True)
         times: list[float] = []
@@ -51,13 +51,15 @@ def run(kernel: Kernel, bound: Bound, options: LaunchOptions, device: str, repea
     return Result(made, {name: copy.numpy() for name, copy in copies.items()}, times)
 
 
-def _number(device: str) -> int:
+def number_of(device: str) -> int:
+    """The N of "cuda:N"."""
     return int(device.partition(":")[2] or 0)
 
 
-def _moved(bound: Bound, device: int) -> tuple[dict[str, DeviceArray], Bound]:
+def moved(bound: Bound, device: int) -> tuple[dict[str, DeviceArray], Bound]:
+    """Host arrays copied to a device: the copies by tensor name, and the arguments with them."""
     copies = {name: DeviceArray(held.array, device) for name, held in bound.tensors.items()}
-    moved = bind(bound.module, bound.unit, bound.program, (), {**copies, **bound.params})
+    there = bind(bound.module, bound.unit, bound.program, (), {**copies, **bound.params})
     # The type of a bf16 array has no name in the interface that carries it.
-    tensors = {name: replace(held, dtype=bound.tensors[name].dtype) for name, held in moved.tensors.items()}
-    return copies, replace(moved, tensors=tensors, device=f"cuda:{device}")
+    tensors = {name: replace(held, dtype=bound.tensors[name].dtype) for name, held in there.tensors.items()}
+    return copies, replace(there, tensors=tensors, device=f"cuda:{device}")

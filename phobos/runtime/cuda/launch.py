@@ -9,6 +9,7 @@ current device after its dynamic shared size was set; 6. grid constants, compile
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -90,6 +91,16 @@ def launched(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
     return ready
 
 
+def prepared(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
+    """All that is decided before a launch, which `run` then makes, any number of times. Raises LaunchError."""
+    return _prepare(kernel, bound, options)
+
+
+def multiples_of(dims: Mapping[str, int]) -> tuple[str, ...]:
+    """The extents that code is specialised on."""
+    return tuple(sorted(name for name, extent in dims.items() if extent % MULTIPLE == 0))
+
+
 def synchronize(device: int | None = None) -> None:
     """Wait for everything launched, and raise KernelFault where a kernel was stopped."""
     for number in range(driver.device_count()) if device is None else (device,):
@@ -159,10 +170,10 @@ def _prepare(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
     guarded = not options.host_checks
     checks = [] if guarded else aligned(bound)
     pitched = tuple(name for name, held in bound.tensors.items() if _is_pitched(held))
-    multiples = tuple(sorted(name for name, extent in bound.dims.items() if extent % MULTIPLE == 0))
     lowering = Options(
-        arch=_arch(device), vectors=True, debug=options.debug, guards=guarded, pitched=pitched, multiples=multiples
-    )
+        arch=_arch(device), vectors=True, debug=options.debug, guards=guarded, pitched=pitched,
+        multiples=multiples_of(bound.dims),
+    )  # fmt: skip
     with driver.on(device):
         multiprocessors = max(driver.multiprocessors(device) - options.reserved_sms, 1)
         lowering = _based(bound, lowering, device)

@@ -1,0 +1,93 @@
+"""Variants on a card: here the launch path over a driver that is this machine, on a card the real thing."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from phobos.runtime.cuda import driver
+from phobos.runtime.kernel import LaunchOptions
+from phobos.runtime.tuning.ahead import Ahead, ahead
+from phobos.runtime.tuning.judging import Row, Task, judge
+from phobos.runtime.tuning.on_device import Device
+from phobos.runtime.tuning.space import Variant
+from tests.codegen import host
+from tests.codegen.fake_device import FakeDriver
+from tests.tune.planted import Miscompiled
+from tests.tune.support import SCALE, STAGED, problem_of
+
+needs_compiler = pytest.mark.skipif(host.COMPILER is None, reason="no C++ compiler")
+
+
+def on_card(text: str, dims: dict[str, int], names: dict[str, str], **more: Any) -> Any:
+    return problem_of(text, dims, names, **{"device": "cuda:0", "arch": "sm_90a", "multiprocessors": 4, **more})
+
+
+@pytest.fixture
+def card(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDriver]:
+    yield FakeDriver(monkeypatch, multiprocessors=4, per_multiprocessor=2)
+    gc.collect()  # memory of the device goes back to the driver that gave it
+
+
+@needs_compiler
+def test_a_variant_is_judged_and_then_timed_on_whole_sizes(card: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "elapsed_ms", lambda first, last: 0.1)
+    problem = on_card(STAGED, {"N": 400}, {"X": "iota"}, repeat=5, small={"N": 80})
+    row = judge(problem, Task(Variant((("TILE", 8),), per_sm=1)))
+    assert (row.status, row.why, row.grid, row.repeats, row.ctas_per_sm) == ("ok", "", (4, 1, 1), 5, 2)
+    assert row.elapsed_ms == pytest.approx(0.05)  # two launches between two events of 0.1 ms
+    assert {grid for _, grid, _ in card.launches} == {(4, 1, 1)} and all(c for *_, c in card.launches)
+    assert judge(problem, Task(Variant((("TILE", 8),)))).grid == (8, 1, 1)
+
+
+@needs_compiler
+def test_each_time_begins_with_what_was_given(card: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = on_card(SCALE.replace("* alpha", "* alpha + Y[at :+ TILE]"), {"N": 40}, {"X": "ones", "Y": "zeros",
+                      "alpha": "1"})  # fmt: skip
+    kernel, y = problem.made(), np.zeros(40, np.float32)
+    bound = kernel.bound((np.ones(40, np.float32), y, 1.0), {}, {})
+    seen: list[float] = []
+    launched = driver.launch_graph
+
+    def launch(graph: int, stream: int) -> None:
+        launched(graph, stream)
+        seen.append(float(np.frombuffer(card.memory[1], np.float32, 40)[0]))  # X, Y, and what Y was
+
+    monkeypatch.setattr(driver, "launch_graph", launch)
+    assert len(list(Device("cuda:0").times(kernel, bound, LaunchOptions(), 3))) == 3
+    assert seen == [1.0] * 5 and not y.any()
+
+
+@needs_compiler
+def test_a_wrong_result_on_a_card_is_a_row(card: FakeDriver) -> None:
+    problem = on_card(SCALE, {"N": 100}, {"X": "iota", "Y": "zeros", "alpha": "3"})
+    row = judge(problem, Task(Variant((("TILE", 8),))), Miscompiled(Device("cuda:0")))
+    assert row.status == "wrong" and row.why == "Y[99] is 298, the reference has 297 at N=100"
+
+
+def test_variants_are_compiled_where_there_is_no_card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from phobos.codegen import cache
+
+    monkeypatch.setenv("PHOBOS_CACHE", str(tmp_path))
+    problem = on_card(SCALE, {"N": 1 << 20}, {})
+    made = ahead(problem, Variant((("TILE", 64),)))
+    assert isinstance(made, Ahead) and made.ctas_per_sm == 8 and made.registers > 0
+    assert cache.kept().files == 2  # the text and the cubin
+
+
+def test_what_cannot_be_compiled_is_a_row() -> None:
+    large = """
+@autotune(S in [64, 512])
+kernel k(X: tensor<f32>[N, N]) {
+  var t: tile<f32>[S, S] = 0.0
+  t = transpose(X[0 :+ S, 0 :+ S])
+  X[0 :+ S, 0 :+ S] = t
+}
+"""
+    row = ahead(on_card(large, {"N": 512}, {"X": "ones"}), Variant((("S", 512),)))
+    assert isinstance(row, Row) and row.status == "refused" and "shared memory" in row.why
