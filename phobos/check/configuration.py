@@ -27,10 +27,10 @@ KEYS = (
 class Configuration:
     """Everything that decides what is found and shown.
 
-    `severity` is the least that is shown, None where the output format decides. `kernel`, `constants` and
-    `measure` (compile for the targets, to count registers) come from options only. `root` is the directory that
-    globs and the baseline are relative to; `source` the file it was read from, with its `text` and the `problems`
-    (PH902) it has.
+    `severity` is the least that is shown, None where the output format decides. `kernel` (`a+b` for a fusion, with
+    its `order`), `constants` and `measure` (compile for the targets, to count registers) come from options only.
+    `root` is the directory that globs and the baseline are relative to; `source` the file it was read from, with its
+    `text` and the `problems` (PH902) it has.
     """
 
     select: tuple[str, ...] = ("ALL",)
@@ -46,6 +46,7 @@ class Configuration:
     line_length: int = 120
     exclude: tuple[str, ...] = ()
     kernel: str | None = None
+    order: str = "ask"
     constants: tuple[tuple[str, int], ...] = ()
     measure: bool = False
     root: str = ""

@@ -59,6 +59,11 @@ def findings(path: str, text: str, configuration: Configuration = DEFAULT) -> li
     found = [diagnostic for diagnostic in found if diagnostic.code in enabled]
     if configuration.kernel is not None:
         found = of_kernels(module, found, configuration.kernel.split("+"))
+        if "+" in configuration.kernel:
+            from phobos.check.fusing import fusion_findings
+
+            together = fusion_findings(module, configuration.kernel, configuration.order)
+            found += [diagnostic for diagnostic in together if diagnostic.code in enabled]
     return sorted(found, key=lambda d: (d.span.start, d.code, d.span.end, d.message))
 
 

@@ -57,6 +57,16 @@ def assignment(text: str) -> tuple[str, int]:
         raise argparse.ArgumentTypeError(f"{number!r} in {text!r} is not an integer") from None
 
 
+def add_order(parser: argparse._ActionsContainer) -> None:
+    """`--order`, of the commands that take a fusion."""
+    from phobos.semantics.orders import ORDERS
+
+    parser.add_argument(
+        "--order", choices=ORDERS,
+        help="of K1+K2, where nothing shows whether K2 must wait for K1: refuse (ask), a grid barrier, or none",
+    )  # fmt: skip
+
+
 def use_colour(stream: object = None) -> bool:
     """Whether to paint what goes to `stream` (default stdout): a terminal, and nobody said no."""
     import os

@@ -15,7 +15,7 @@ from dataclasses import replace
 from phobos.check import registry
 from phobos.check.configuration import DEFAULT, Configuration, from_file, of_file, words_of
 from phobos.check.project import Source, find, read, read_stdin, write
-from phobos.cli.arguments import assignment, positive, use_colour
+from phobos.cli.arguments import add_order, assignment, positive, use_colour
 from phobos.cli.output import document
 from phobos.cli.progress import Progress
 from phobos.diagnostic import SEVERITIES, Diagnostic, Severity
@@ -64,7 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     kernel.add_argument(
         "--prove", action="store_true", help="run the reference to show the launch at which each error happens"
     )
-    kernel.add_argument("--kernel", metavar="K", help="only this kernel (K1+K2: these)")
+    kernel.add_argument("--kernel", metavar="K", help="only this kernel (K1+K2: these, and their fusion)")
+    add_order(kernel)
     kernel.add_argument(
         "--target", action="append", metavar="CARDS", help="cards to check residency and memory for: h200,a100"
     )
@@ -212,6 +213,7 @@ class configurations:
             constants=tuple(sorted(dict(a.set).items())),
             baseline=a.baseline or read.baseline,
             kernel=a.kernel,
+            order=a.order or "ask",
         )
 
 

@@ -9,7 +9,6 @@ author has to.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
 
 from phobos.diagnostic import Related, Span
 from phobos.semantics import ir
@@ -18,15 +17,11 @@ from phobos.semantics.footprints import footprints_of
 from phobos.semantics.module import Module, Unit
 from phobos.semantics.obligations import Obligation, obligations_of
 from phobos.semantics.ordering import Relation, relation
+from phobos.semantics.orders import Order
 from phobos.semantics.program import Launch, Problem, Program
 from phobos.semantics.values import statements_of
 from phobos.semantics.waits import waits_of
 from phobos.value import value
-
-Order = Literal["ask", "barrier", "independent"]
-ORDERS: tuple[Order, ...] = ("ask", "barrier", "independent")
-"""What to do where it is not known whether two kernels need an order: refuse, put a barrier, or take the author's word
-that they need none. Where it is known, none of them changes anything."""
 
 
 @value
@@ -374,12 +369,10 @@ def _touched(program: Program, *, stores: bool) -> list[ir.Tensor]:
 
 
 __all__ = [
-    "ORDERS",
     "Barrier",
     "FusedProgram",
     "Fusion",
     "NotFusible",
-    "Order",
     "Together",
     "fused",
     "parts_of",

@@ -166,7 +166,7 @@ class _Comparison:
         for axis in range(2 * AXES):
             atom: Atom = ("block", axis)
             pair.own[atom] = atom, axis // AXES
-        if pair.disjoint(same_block_too=True):
+        if pair.disjoint():
             return None
         why = _unknowable((a, b), (cells_a, cells_b))
         met = self._search(cells_a, cells_b) if why is None else None

@@ -145,7 +145,7 @@ def search(
     return met
 
 
-def _alike(question: Question, one: _Box, other: _Box) -> bool:
+def _alike(question: Question, one: Box, other: Box) -> bool:
     if any(x != y for axis, (x, y) in enumerate(zip(one.block, other.block)) if axis not in question.idle):
         return False
     return all(number_ == other.at.get(atom) for atom, number_ in one.at.items() if atom[0] == "round")

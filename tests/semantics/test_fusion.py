@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from phobos.semantics.fusion import Fusion, NotFusible, Order, fused, requirements_of
+from phobos.semantics.fusion import Fusion, NotFusible, fused, requirements_of
 from phobos.semantics.module import Module, analyse
+from phobos.semantics.orders import Order
 
 ELEMENTWISE = """
 kernel double(X: tensor<f32>[N], Y: tensor<f32>[N]) {

@@ -1,0 +1,53 @@
+"""What stands against running several kernels as one launch, as findings of the file.
+
+The kernels' own findings are the rules' business. Here is only what they are together: parameters that clash, kernels
+that share no launch with others, and an order that nobody knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from phobos.check.engine import worded
+from phobos.diagnostic import Diagnostic
+from phobos.semantics.module import Module
+from phobos.semantics.orders import order_called
+from phobos.semantics.program import Program
+
+if TYPE_CHECKING:
+    from phobos.semantics.fusion import NotFusible
+
+
+def fusion_findings(module: Module, kernel: str, order: str) -> list[Diagnostic]:
+    """The findings of `a+b`; none where a kernel of it is not in the file, or has errors of its own."""
+    from phobos.semantics.fusion import NotFusible, fused
+
+    names = kernel.split("+")
+    units = [module.kernels[name] for name in names if name in module.kernels]
+    if len(units) < len(names) or any(unit.item.problems or _has_errors(unit.program) for unit in units):
+        return []
+    try:
+        fused(module, names, order_called(order))
+    except NotFusible as error:
+        return against(error)
+    return []
+
+
+def _has_errors(program: Program) -> bool:
+    return any(problem.severity == "error" for problem in program.problems)
+
+
+def against(error: NotFusible) -> list[Diagnostic]:
+    """What a refused fusion says; its places count in the file already."""
+    return [worded(problem) for problem in error.problems]
+
+
+def said_of(kernel: str, found: Sequence[Diagnostic]) -> str:
+    """One sentence for those who see no list."""
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    help_ = f"; {found[0].help}" if found[0].help else ""
+    return f"`{kernel}` cannot be one launch: {found[0].code} {found[0].message}{help_}{more}"
+
+
+__all__ = ["against", "fusion_findings", "said_of"]
