@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from typing import Literal
 
 from phobos.semantics import ir
-from phobos.semantics.conditions import Compare, key_of
+from phobos.semantics.apart import Proofs
+from phobos.semantics.conditions import Compare
 from phobos.semantics.flow import FIRST, FREE, NEXT, SAME, Flow, Reach, Start, flow_of
 from phobos.semantics.grid import grid_of, loads_in
 from phobos.semantics.knowledge import ROOT
@@ -19,9 +20,8 @@ from phobos.semantics.masks import grid_facts
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program, fact
 from phobos.semantics.sameness import CellValues, value_key
-from phobos.semantics.signature import signature
 from phobos.semantics.steady import phase_writes_of
-from phobos.semantics.twoblocks import FEW_NODES, MOST_NODES, Cells, Pair, axes_of, cell_of, conditions_of
+from phobos.semantics.twoblocks import FEW_NODES, MOST_NODES, Cells, axes_of, cell_of, conditions_of
 from phobos.semantics.uniformity import Level, Uniformity, uniformity_of
 from phobos.semantics.values import (
     Context,
@@ -205,12 +205,6 @@ def _any_rounds_of(program: Program) -> dict[object, bool]:
     return {}
 
 
-@fact
-def _proofs_of(program: Program) -> dict[str, bool]:
-    """What was proved of pairs of cells, filled as it is asked for: the key tells all of the flow that matters."""
-    return {}
-
-
 @value
 class _Group:
     """Footprints that mean the same: one stands for all."""
@@ -243,7 +237,7 @@ class _Conflicts:
         for footprint in footprints_of(program):
             if footprint.kind != "load":
                 self._writers.setdefault(footprint.access.base.name, []).append(footprint.statement)
-        self._proofs = _proofs_of(program)
+        self._proofs = Proofs(self.values, self._is_shared, self.limits)
         self._order = {statement: index for index, statement in enumerate(statements_of(program.body))}
         self._cell_values = CellValues(program, self.values, self._is_fixed, self._is_steady)
         self._proved_cell_values = CellValues(program, self.values, self._is_fixed, self._is_proved_steady)
@@ -410,29 +404,10 @@ class _Conflicts:
             return False
         stores = a.first.kind == b.first.kind == "store"
         if not stores or not self.idle:
-            return self._apart(cells_a, cells_b, nodes, self.axes, False)
+            return self._proofs.apart(cells_a, cells_b, self.axes, nodes=nodes)
         # Blocks that differ along an idle axis alone are alike: what one of them stores in a round, so does the other.
         axes = tuple(axis for axis in self.axes if axis not in self.idle)
-        return self._apart(cells_a, cells_b, nodes, axes, True)
-
-    def _apart(self, a: Cells, b: Cells, nodes: int, axes: tuple[int, ...], alike_too: bool) -> bool:
-        key = signature(repr((nodes, axes, alike_too, a.axes is b.axes)), *self._told(a), "and", *self._told(b))
-        known = self._proofs.get(key) if key is not None else None
-        if known is None:
-            known = Pair(self.values, a, b, self._is_shared, self.limits, axes).disjoint(alike_too, nodes)
-            if key is not None:
-                self._proofs[key] = known
-        return known
-
-    def _told(self, cells: Cells) -> list[list[Poly] | str]:
-        """All that a proof about cells looks at."""
-        parts: list[list[Poly] | str] = [[side for axis in cells.axes for side in axis], list(cells.extents)]
-        for at in cells.context.chain():
-            parts += [list(at.given), "" if at.condition is None else repr(key_of(at.condition))]
-        for loop, relation in cells.reach.rounds:
-            parts.append(f"('round', {self.values.loops[loop].index}) {relation}")
-        parts += [list(cells.reach.given), repr([key_of(condition) for condition in cells.reach.conditions])]
-        return parts
+        return self._proofs.apart(cells_a, cells_b, axes, alike_too=True, nodes=nodes)
 
 
     def _ways(self, a: _Group, b: _Group) -> Iterator[tuple[Start, Reach, Reach]]:

@@ -6,6 +6,7 @@ a start is never trusted for mentioning a loop variable.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Literal
@@ -15,7 +16,7 @@ from phobos.semantics.concrete import number, plain_atoms, truth
 from phobos.semantics.grid import grid_of, loads_in, show
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program, Promise, fact
-from phobos.semantics.signature import signature
+from phobos.semantics.signature import polys_told, signature
 from phobos.semantics.values import Context, LoopFact, Values, statements_of, values_of
 from phobos.value import value
 
@@ -94,6 +95,7 @@ def grid_facts(program: Program) -> tuple[Poly, ...]:
     return tuple({limit.key: limit for limit in found}.values())[:MOST_LIMITS]
 
 
+PLACED = re.compile(r"'(?:var|expr|load|unsigned|atomic|op|wrap|trips|bool|left|unknown|thread)'")
 MOST_LIMITS = 12  # different limits of the grid that proofs use; leaving some out leaves masks in
 MOST_ROUNDS = 4096  # of constant loops that are run to look for a point outside
 
@@ -149,9 +151,10 @@ class _Prover:
         extent = values.extent(access.base, axis)
         context = values.context(access)
         loops = [at.loop.statement for at in context.chain() if at.loop is not None]
-        told: list[list[Poly] | str] = [[first, length, extent]]
-        told += [list(at.given) if at.loop is None else [*at.given, *_walked(at.loop)] for at in context.chain()]
-        key = signature(*told) or repr((first.key, length.key, extent.key, id(context)))
+        told = [polys_told((first, length, extent))]
+        told += [polys_told(at.given if at.loop is None else (*at.given, *_walked(at.loop))) for at in context.chain()]
+        asked = signature(*told) if not any(map(PLACED.search, told)) else None
+        key = asked.text if asked is not None else f"{told[0]} {id(context)}"
         known = self._masks.get(key)
         if known is None:
             mask = self._decided(first, length, extent, context)

@@ -27,13 +27,14 @@ def order_of(atom: Atom) -> str:
 class Poly:
     """Immutable. `terms` maps a monomial to its non-zero coefficient."""
 
-    __slots__ = ("_atoms", "_key", "terms")
+    __slots__ = ("_atoms", "_key", "_text", "terms")
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
         self.terms: dict[Monomial, int] = dict(terms)
         if 0 in self.terms.values():
             self.terms = {m: c for m, c in terms.items() if c}
         self._key: tuple[tuple[Monomial, int], ...] | None = None
+        self._text: str | None = None
         self._atoms: frozenset[Atom] | None = None
 
     # --- making -----------------------------------------------------------------------------------
@@ -52,8 +53,16 @@ class Poly:
     def key(self) -> tuple[tuple[Monomial, int], ...]:
         """The same for two polynomials exactly when they are the same sum."""
         if self._key is None:
-            self._key = tuple(sorted(self.terms.items(), key=repr))
+            items = self.terms.items()
+            self._key = tuple(sorted(items, key=repr) if len(items) > 1 else items)
         return self._key
+
+    @property
+    def text(self) -> str:
+        """The key in letters."""
+        if self._text is None:
+            self._text = repr(self.key)
+        return self._text
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Poly) and self.terms == other.terms

@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from marshal import dumps
 from math import gcd
+from typing import TypeVar
 
 from phobos.semantics.poly import Atom, Poly
 
 Term = tuple[int, ...]  # a monomial over numbered atoms
 Terms = dict[Term, int]
 Sign = Callable[[Atom], bool]
+Q = TypeVar("Q")
 
 DEPTHS = (1, 2, 4, 6)
 BUDGET = 96
@@ -62,7 +64,7 @@ def numbers_of(goal: Terms, given: list[Terms], nonneg: list[bool], budget: int 
     return dumps((*goal.items(), budget, *nonneg, *(tuple(terms.items()) for terms in given)), 2)
 
 
-def remember(known: dict[bytes, bool], question: bytes, answer: bool) -> bool:
+def remember(known: dict[Q, bool], question: Q, answer: bool) -> bool:
     """Keep an answer with those known, and only so many of them."""
     if len(known) >= MOST_KNOWN:
         for old in [*known][: MOST_KNOWN // 4]:  # the oldest

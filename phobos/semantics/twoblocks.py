@@ -17,6 +17,7 @@ from phobos.semantics.flow import FIRST, FREE, LATER, NEXT, SAME, Reach
 from phobos.semantics.knowledge import ROOT, Knowledge, poly_of_key
 from phobos.semantics.meeting import NESTED, Numbers
 from phobos.semantics.poly import Atom, Poly
+from phobos.semantics.signature import Signature
 from phobos.semantics.solve import never_negative, tightened
 from phobos.semantics.values import Context, Values
 from phobos.value import value
@@ -32,12 +33,16 @@ QUICK = 12  # the effort of a proof that a split into cases may still make easy
 
 @value
 class Cells:
-    """What an access touches: per axis the first cell and how many, where it stands, and when it gets there."""
+    """What an access touches: per axis the first cell and how many, where it stands, and when it gets there.
+
+    `bounds` are polynomials that are never negative by the loops around it, None: all there are.
+    """
 
     axes: tuple[tuple[Poly, Poly], ...]
     extents: tuple[Poly, ...]
     context: Context
     reach: Reach
+    bounds: tuple[Poly, ...] | None = None
 
 
 @value
@@ -54,9 +59,18 @@ class Pair:
     """The renamed values of two blocks, and what is known of them."""
 
     def __init__(
-        self, values: Values, a: Cells, b: Cells, shared: Shared, limits: Sequence[Poly], axes: Sequence[int]
+        self,
+        values: Values,
+        a: Cells,
+        b: Cells,
+        shared: Shared,
+        limits: Sequence[Poly],
+        axes: Sequence[int],
+        names: Signature | None = None,
     ) -> None:
+        """With `names` loops and places go by them, so that a proof is the same whichever kernel it is about."""
         self.values = values
+        self._names = names
         self.block_axes = tuple(axes)
         known = values.knowledge
         self.knowledge = Knowledge(values.program, least_extent=1)  # blocks of an empty tensor meet nowhere
@@ -99,7 +113,7 @@ class Pair:
             case "dim" | "param" | "const" | "blocks":
                 return Poly({(atom,): 1})
             case "at":
-                return Poly.atom("round", atom[1])
+                return Poly.atom("round", self._loop(atom[1]))
             case "block":
                 if int(str(atom[1])) not in self.block_axes:
                     return Poly({}) if self.values.program.is_persistent else Poly({(atom,): 1})
@@ -107,16 +121,17 @@ class Pair:
             case "round":
                 loop = self.values.by_atom.get(atom)
                 relation = self._relations[who].get(id(loop.statement)) if loop is not None else None
-                one = Poly({(atom,): 1})
+                numbered: Atom = ("round", self._loop(atom[1]))
+                one = Poly({(numbered,): 1})
                 if relation == SAME:
                     return one
                 if relation == NEXT:
                     return one + 1
                 if relation == LATER:
-                    return one + 1 + self._own((*atom, who, "later"), atom, who)
+                    return one + 1 + self._own((*numbered, who, "later"), atom, who)
                 if relation == FIRST:
                     return Poly({})
-                return self._own((*atom, who), atom, who)
+                return self._own((*numbered, who), atom, who)
             case "div" | "min" | "max":
                 a = self.rename(poly_of_key(atom[1]), who)
                 b = self.rename(poly_of_key(atom[2]), who)
@@ -143,13 +158,18 @@ class Pair:
                 renamed = ("wrap", atom[1], self.rename(poly_of_key(atom[2]), who).key)
                 self._copy(renamed, atom)
                 return Poly({(renamed,): 1})
+        name = atom if self._names is None else self._names.canonical(atom)
         if self._shared(atom):
             tag = self._tag(self.values.knowledge.homes.get(atom, ROOT), who)
             if tag is not None:
-                renamed = (*atom, "both", tag)
+                renamed = (*name, "both", tag)
                 self._copy(renamed, atom)
                 return Poly({(renamed,): 1})
-        return self._own((*atom, who), atom, who)
+        return self._own((*name, who), atom, who)
+
+    def _loop(self, index: object) -> int:
+        number = int(str(index))
+        return number if self._names is None else self._names.loop(number)
 
     @staticmethod
     def _small_quotient(a: Poly, b: Poly) -> Poly | None:
@@ -177,7 +197,7 @@ class Pair:
             relation = self._relations[who].get(id(loop.statement)) if loop is not None else None
             if relation not in (SAME, NEXT, FIRST):
                 return None
-            parts.append((home, relation))
+            parts.append((self._loop(home), relation))
             home = self.values.knowledge.parents[home]
         return tuple(parts)
 
@@ -203,9 +223,11 @@ class Pair:
         if self._bounds is None:
             found: list[Poly] = []
             for who, (cells, side) in enumerate(self._both):
-                for at in cells.context.chain():
-                    if at.condition is None:
-                        found += [self.rename(poly, who) for poly in at.given]
+                bounds = cells.bounds
+                if bounds is None:
+                    around = [at.given for at in cells.context.chain() if at.condition is None]
+                    bounds = tuple(poly for given in around for poly in given)
+                found += [self.rename(poly, who) for poly in bounds]
                 found += [self.rename(limit, who) for limit in self._limits]
                 for (first, length), extent in zip(side.axes, cells.extents):
                     found.append(self.rename(extent, who) - 1 - first)

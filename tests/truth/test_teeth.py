@@ -14,6 +14,7 @@ from contextlib import contextmanager
 import pytest
 
 from phobos.semantics import (
+    apart,
     evaluator,
     flow,
     footprints,
@@ -425,7 +426,7 @@ kernel k(P: tensor<f32>[S], BAR: tensor<i32>[2]) {
 def without(step: str) -> Iterator[None]:
     """One step switched off; facts that were found with it, or without it, are not kept."""
     kept = [(where, name, getattr(where, name)) for where, name, _ in STEPS[step]]
-    modules._programs.clear()
+    _forget()
     try:
         for where, name, broken in STEPS[step]:
             setattr(where, name, broken)
@@ -433,7 +434,12 @@ def without(step: str) -> Iterator[None]:
     finally:
         for where, name, whole in kept:
             setattr(where, name, whole)
-        modules._programs.clear()
+        _forget()
+
+
+def _forget() -> None:
+    modules._programs.clear()
+    apart.forget()
 
 
 def sample_of(shown: int | str) -> Sample:
@@ -452,7 +458,7 @@ _happened: dict[int | str, Verdict] = {}
 def report_on(shown: int | str, step: str | None = None) -> Report:
     """Compare as the truth run does, with the checker broken if a step is given, and never the judge."""
     sample = sample_of(shown)
-    modules._programs.clear()
+    _forget()
     whole = checked(sample)
     if shown not in _happened:
         _happened[shown] = judge(sample, whole)
