@@ -54,8 +54,8 @@ def residency(context: Context, target: str) -> Residency | None:
 def _measured(program: Program, arch: str) -> tuple[int, int] | None:
     """Registers of a thread and shared bytes of a block as compiled; None where it cannot be compiled here."""
     from phobos.codegen import cache, nvrtc
-    from phobos.codegen.kernel import emit
     from phobos.codegen.resources import resources_of
+    from phobos.codegen.work import emit
     from phobos.lowering.decide import lower
     from phobos.lowering.options import Options
     from phobos.lowering.support import missing

@@ -27,14 +27,18 @@ class View:
 
 
 class Context:
-    def __init__(self, lowered: Lowered, file: str, line_of: Callable[[Span], int]) -> None:
+    def __init__(
+        self, lowered: Lowered, file: str, line_of: Callable[[Span], int], sites: list[Site], root: int = 0
+    ) -> None:
         self.lowered = lowered
         self.program = lowered.program
         self.layouts = lowered.layouts
         self.line_of = line_of
         self.out = Writer(spelling.file_literal(file))
         self.names = Names()
-        self.sites: list[Site] = []
+        self.sites = sites  # of all kernels of the launch
+        self.root = root
+        self.leave = "return;"  # how a block ends because the whole grid is to leave
         self.variables: dict[ir.Variable, str] = {}
         self.views: dict[ir.Variable, View] = {}
         self.tensors: dict[ir.Tensor, str] = {t: self.names.fresh(t.name) for t in self.program.tensors.values()}
@@ -66,7 +70,7 @@ class Context:
         return self.layouts.of(variable)
 
     def site(self, what: str, span: Span, calls: tuple[Span, ...], subject: str = "") -> int:
-        self.sites.append(Site(what, span, calls, subject))
+        self.sites.append(Site(what, span, calls, subject, self.root))
         return len(self.sites) - 1
 
     # --- extents ----------------------------------------------------------------------------------

@@ -85,6 +85,7 @@ def _argument(program: Program, kind: str, name: str, ctype: str) -> dict[str, A
 _MEANINGS = {
     "dim": "the extent of that name",
     "pitch": "elements from one row of the tensor to the next",
+    "grid": "blocks of the kernel's own grid along that axis; what is launched are workers, see `schedule`",
     "word": "address of the first barrier tensor, or of a zeroed 32-bit word in device memory; bit 0 asks to leave",
     "report": "address of zeroed memory that the device can write: 48 bytes and 4 more for each block, the number "
     "of those blocks in the 32-bit word at byte 40",

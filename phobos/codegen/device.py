@@ -300,6 +300,8 @@ struct ph_state {
   unsigned* groups;     // a line of 128 bytes for every 64 CTAs, or null
   unsigned generation;  // barriers passed
   unsigned before;      // the barrier word's top bit before the next barrier; 1: not known yet
+  unsigned block, blocks;  // the number of this block, and how many there are
+  unsigned leaving;     // a virtual block has ended because the whole grid is to leave
 };
 """,
     "ph_now": """\
@@ -330,12 +332,12 @@ __device__ __forceinline__ void ph_stop(const ph_state& s, unsigned code, unsign
   if (!(was & 1)) {
     volatile ph_report* r = s.report;
     r->site = site;
-    r->block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+    r->block = s.block;
     r->generation = s.generation;
     r->values[0] = a;
     r->values[1] = b;
     r->word = was;
-    r->blocks = gridDim.x;
+    r->blocks = s.blocks;
     __threadfence_system();
     r->code = code;
   }
@@ -344,7 +346,7 @@ __device__ __forceinline__ void ph_stop(const ph_state& s, unsigned code, unsign
     "ph_waiting": """\
 __device__ __forceinline__ void ph_waiting(const ph_state& s, unsigned site) {
   volatile ph_report* r = s.report;
-  if (blockIdx.x < r->capacity) r->waits[blockIdx.x] = site + 1;
+  if (s.block < r->capacity) r->waits[s.block] = site + 1;
   __threadfence_system();
 }
 """,

@@ -13,20 +13,22 @@ from phobos.value import value
 class Site:
     """A place in the source that a stopped grid can name.
 
-    `what` is "barrier", "loop", "aligned", "bounds" or "step".
+    `what` is "barrier", "loop", "aligned", "bounds" or "step", or "phase": the barrier before a phase of kernels.
+    `root` is the kernel of the launch that it belongs to.
     """
 
     what: str
     span: Span
     calls: tuple[Span, ...]
     subject: str  # the promise, tensor or loop in words
+    root: int = 0
 
 
 @value
 class Argument:
-    """One argument of the kernel. `name` is the tensor, scalar, dim or pitched tensor."""
+    """One argument of the kernel. `name` is the tensor, scalar, dim or pitched tensor, or "ROOT AXIS" of a grid."""
 
-    kind: Literal["tensor", "scalar", "dim", "pitch", "word", "report", "timeout", "groups"]
+    kind: Literal["tensor", "scalar", "dim", "pitch", "grid", "word", "report", "timeout", "groups"]
     name: str
     ctype: str
 
@@ -57,7 +59,7 @@ def to_bytes(emitted: Emitted) -> bytes:
             "text": emitted.text,
             "symbol": emitted.symbol,
             "arguments": [[a.kind, a.name, a.ctype] for a in emitted.arguments],
-            "sites": [[s.what, _span(s.span), [_span(c) for c in s.calls], s.subject] for s in emitted.sites],
+            "sites": [[s.what, _span(s.span), [_span(c) for c in s.calls], s.subject, s.root] for s in emitted.sites],
             "threads": emitted.threads,
             "dynamic": emitted.dynamic_shared_bytes,
             "static": emitted.static_shared_bytes,
@@ -75,8 +77,8 @@ def from_bytes(data: bytes) -> Emitted:
         kept["symbol"],
         tuple(Argument(*argument) for argument in kept["arguments"]),
         tuple(
-            Site(what, Span(*span), tuple(Span(*call) for call in calls), subject)
-            for what, span, calls, subject in kept["sites"]
+            Site(what, Span(*span), tuple(Span(*call) for call in calls), subject, root)
+            for what, span, calls, subject, root in kept["sites"]
         ),
         kept["threads"],
         kept["dynamic"],

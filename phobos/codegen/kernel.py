@@ -1,118 +1,22 @@
-"""From decisions to one text of CUDA C++: `emit(lowered, file, line_of)`.
-
-The text holds the device functions it calls and one kernel, whose arguments are, in order: a pointer for each
-tensor and a number for each scalar, as the .ph file lists them; each extent that has a name; the pitch of each
-pitched tensor; where something can stop the grid, the word that says so, the report that says why, and the time
-after which a wait is too long; and, with a barrier, words for groups of CTAs.
-"""
+"""The statements of one kernel in CUDA C++, from its decisions. What stands around them is in `work`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from phobos.codegen import cooperative, elementwise, spelling
-from phobos.codegen.cards import STATIC_SHARED_BYTES
 from phobos.codegen.context import Context
-from phobos.codegen.device import pieces_for
-from phobos.codegen.emitted import Argument, Emitted
 from phobos.codegen.expressions import as_type, dtype_of, point, scalar
 from phobos.codegen.leaves import view_of
 from phobos.codegen.products import pipelined, product
-from phobos.diagnostic import Span
 from phobos.lowering import ops, walk
-from phobos.lowering.decide import Lowered
 from phobos.semantics import ir
 
 
-def emit(lowered: Lowered, file: str, line_of: Callable[[Span], int]) -> Emitted:
-    """Spell a lowered kernel. `line_of` gives the line (from 1) of a span's start in `file`."""
-    context = Context(lowered, file, line_of)
-    program, out = context.program, context.out
-    body = _body(context)
-    arguments = _arguments(context)
-    threads = program.launch.threads
-    dynamic = lowered.shared.bytes if "dynshared" in program.flags or lowered.shared.bytes > STATIC_SHARED_BYTES else 0
-    static = 0 if dynamic else lowered.shared.bytes
-    symbol = spelling.kernel_symbol(program.name)
-    head = _head(context, symbol, arguments, dynamic, static)
-    text = "\n".join((head, body, "}\n"))
-    kinds = {type(s) for s in walk.statements(lowered.body)}
-    top = f"// {program.name}, from {spelling.file_literal(file)[1:-1]}. Written by Phobos tools.\n\n"
-    del out
-    return Emitted(
-        top + pieces_for(text) + "\n" + text, symbol, tuple(arguments), tuple(context.sites), threads, dynamic, static,
-        dict(context.wide), ir.Barrier in kinds, context.watched,
-    )  # fmt: skip
-
-
-# --- the frame of the kernel ----------------------------------------------------------------------------
-
-
-def _arguments(context: Context) -> list[Argument]:
-    found: list[Argument] = []
-    for parameter in context.program.parameters:
-        if isinstance(parameter, ir.Tensor):
-            found.append(Argument("tensor", parameter.name, f"{spelling.CELLS[parameter.dtype]}*"))
-        else:
-            kind = spelling.VALUES[parameter.dtype]
-            found.append(Argument("scalar", parameter.name, "long long" if kind in ("int", "bool") else kind))
-    found += [Argument("dim", name, "long long") for name in context.dims]
-    found += [Argument("pitch", name, "long long") for name in context.pitches]
-    if context.watched:
-        found.append(Argument("word", "", "unsigned*"))
-        found.append(Argument("report", "", "ph_report*"))
-        found.append(Argument("timeout", "", "unsigned long long"))
-    if len({s.tensor for s in walk.statements(context.lowered.body) if isinstance(s, ir.Barrier)}) == 1:
-        found.append(Argument("groups", "", "unsigned*"))
-    return found
-
-
-def _head(context: Context, symbol: str, arguments: list[Argument], dynamic: int, static: int) -> str:
-    program = context.program
-    launch = program.launch
-    bounds = f"{launch.threads}, {launch.min_blocks}" if launch.min_blocks else f"{launch.threads}"
-    lines = []
-    for argument in arguments:
-        match argument.kind:
-            case "tensor":
-                name = context.tensors[program.tensors[argument.name]]
-            case "scalar":
-                name = context.params[argument.name]
-            case "dim":
-                name = context.dims[argument.name]
-            case "pitch":
-                name = context.pitches[argument.name]
-            case _:
-                name = {"word": "stop_word", "report": "report", "timeout": "timeout_ns", "groups": "groups"}[
-                    argument.kind
-                ]
-        lines.append(f"    {argument.ctype} {name}")
-    text = [f'extern "C" __global__ void __launch_bounds__({bounds})', f"{symbol}(", ",\n".join(lines) + ") {"]
-    text.append("  const int tid = threadIdx.x;")
-    if dynamic:
-        text.append("  extern __shared__ __align__(16) unsigned char shared[];")
-    elif static:
-        text.append(f"  __shared__ __align__(16) unsigned char shared[{static}];")
-    for variable, place in context.lowered.shared.places.items():
-        if isinstance(variable, ir.Variable) and isinstance(variable.type, ir.TileT):
-            cell = spelling.CELLS[variable.type.dtype]
-            text.append(f"  {cell}* const {context.name(variable)} = ({cell}*)(shared + {place.offset});")
-    if context.watched:
-        groups = "groups" if arguments[-1].kind == "groups" else "nullptr"
-        text.append(f"  ph_state state = {{stop_word, report, timeout_ns, {groups}, 0, 1}};")
-    return "\n".join(text)
-
-
-def _body(context: Context) -> str:
+def body(context: Context) -> str:
+    """The statements of a kernel, without the braces around them. What they need is then known to `context`."""
     out = context.out
     with out.block():
-        used = _used(context.lowered.body)
-        for axis in range(3):
-            if ("block", axis) in used:
-                out.line(f"const long long block_{'xyz'[axis]} = blockIdx.{'xyz'[axis]};")
-            if ("blocks", axis) in used:
-                out.line(f"const long long blocks_{'xyz'[axis]} = gridDim.{'xyz'[axis]};")
         mark = len(out.lines)
         _guards(context)
         for param in context.program.params.values():
@@ -126,20 +30,8 @@ def _body(context: Context) -> str:
         down, along = elementwise.place_names(layout)
         if re.search(rf"\b({down}|{along})\b", text) and down != "0":
             places["  " + elementwise.place_definition(layout)] = None
-    lines = out.lines[1:mark] + list(places) + out.lines[mark:-1]
+    lines = list(places) + out.lines[mark:-1]
     return "\n".join(lines)
-
-
-def _used(body: ir.Block) -> set[tuple[str, int]]:
-    found: set[tuple[str, int]] = set()
-    for statement in walk.statements(body):
-        for root in walk.expressions(statement):
-            for one in walk.every(root):
-                if isinstance(one, ir.BlockIndex):
-                    found.add(("block", one.axis))
-                elif isinstance(one, ir.GridExtent):
-                    found.add(("blocks", one.axis))
-    return found
 
 
 def _guards(context: Context) -> None:
@@ -158,7 +50,7 @@ def _leave_if(context: Context, condition: str, code: int, site: int, a: str, b:
     context.watched = True
     with context.out.block(f"if ({condition})"):
         context.out.line(f"if (tid == 0) ph_stop(state, {code}, {site}, {a}, {b});")
-        context.out.line("return;")
+        context.out.line(context.leave)
 
 
 # --- statements -----------------------------------------------------------------------------------------
@@ -185,7 +77,7 @@ def _spelled(context: Context, statement: ir.Statement) -> None:
     out = context.out
     match statement:
         case ops.Sync(reason=reason):
-            out.line(f"__syncthreads();  // {_comment(reason)}")
+            out.line(f"__syncthreads();  // {comment(reason)}")
         case ir.Define(variable=variable, value=value):
             _define(context, statement, variable, value)
         case ir.DefineView(variable=variable, access=access):
@@ -229,7 +121,7 @@ def _spelled(context: Context, statement: ir.Statement) -> None:
         case ir.Barrier(tensor=tensor):
             context.watched = True
             site = context.site("barrier", statement.span, statement.calls, tensor.name)
-            out.line(f"if (ph_grid_barrier(state, (unsigned*){context.tensors[tensor]}, {site})) return;")
+            out.line(f"if (ph_grid_barrier(state, (unsigned*){context.tensors[tensor]}, {site})) {context.leave}")
         case ir.Atomic():
             cooperative.atomic(context, statement)
         case ops.Reduce(result=result):
@@ -356,7 +248,7 @@ def _while(context: Context, loop: ir.While) -> None:
         out.line(f"unsigned {rounds} = 0;")
         out.line(f"unsigned long long {since} = 0;")
         with out.block("for (;;)"):
-            out.line(f"if (ph_poll(state, {rounds}, {since}, {site})) return;")
+            out.line(f"if (ph_poll(state, {rounds}, {since}, {site})) {context.leave}")
             _block(context, loop.prelude)
             out.line(f"if (!{scalar(context, loop.condition)}) break;")
             _block(context, loop.body)
@@ -393,7 +285,7 @@ def _watching_tables(context: Context, statement: ir.Statement) -> None:
     with out.block(f"if (__syncthreads_or({context.stray}.site))"):
         at = context.stray
         out.line(f"if ({at}.site) ph_stop(state, 3, {at}.site - 1, {at}.at, {at}.length);")
-        out.line("return;")
+        out.line(context.leave)
     context.stray = ""
 
 
@@ -421,5 +313,6 @@ def _check_point(context: Context, access: ir.Access, condition: str) -> None:
         _leave_if(context, f"{condition} && {bad}" if condition else bad, 3, site, at, extent)
 
 
-def _comment(text: str) -> str:
+def comment(text: str) -> str:
+    """A text as it may stand in a comment."""
     return "".join(c if c.isprintable() and c != "\\" else " " for c in text)

@@ -61,7 +61,10 @@ class Decisions:
 
 @value
 class Lowered:
-    """Decisions, and a body in which threads wait where they must. `two_phase` statements read before they store."""
+    """Decisions, and a body in which threads wait where they must. `two_phase` statements read before they store.
+
+    `between_blocks` says why threads must wait between two blocks that one CTA runs, where they must.
+    """
 
     program: Program
     options: Options
@@ -76,6 +79,7 @@ class Lowered:
     shared: SharedPlan
     most_tiles: tuple[tuple[ir.Variable, int], ...]
     two_phase: frozenset[ir.Statement]
+    between_blocks: str | None
 
 
 DEFAULTS = Options()
@@ -126,6 +130,7 @@ def lower(program: Program, options: Options = DEFAULTS) -> Lowered:
         made.shared,
         made.most_tiles,
         waits.two_phase,
+        waits.between_blocks,
     )
 
 

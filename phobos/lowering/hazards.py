@@ -37,10 +37,14 @@ class Touch:
 
 @value
 class Waits:
-    """`body` with its `Sync`s; `two_phase` are the stores that evaluate everything, wait, then store."""
+    """`body` with its `Sync`s; `two_phase` are the stores that evaluate everything, wait, then store.
+
+    `between_blocks` says why there must be one more wait where the same CTA runs another block next; None: none.
+    """
 
     body: ir.Block
     two_phase: frozenset[ir.Statement]
+    between_blocks: str | None
 
 
 _LEADER = ("thread 0",)
@@ -57,8 +61,9 @@ def place(
     """Waits for a normalised body; `origins` are its loops in the program."""
     pass_ = _Pass(layouts, shared, values, stages, origins)
     pass_.views = {s.variable: s.access for s in walk.statements(body) if isinstance(s, ir.DefineView)}
-    pass_.block(body, [])
-    return Waits(pass_.rebuild(body), frozenset(pass_.two_phase))
+    end = _union(pass_.block(body, []), pass_.ended)
+    between = pass_.next_block(body, end)
+    return Waits(pass_.rebuild(body), frozenset(pass_.two_phase), between)
 
 
 class _Pass:
@@ -77,6 +82,7 @@ class _Pass:
         self.breaks: list[list[Touch]] = []
         self.continues: list[list[Touch]] = []
         self.leaves: list[list[Touch]] = []
+        self.ended: list[Touch] = []  # what is pending where the block ends before its last statement
         self.known: dict[ir.Statement, list[list[Touch]]] = {}
 
     # --- walking ----------------------------------------------------------------------------------
@@ -100,7 +106,9 @@ class _Pass:
                 self.continues[-1] += pending
                 return []
             case ir.Leave(leaves_kernel=leaves_kernel):
-                if not leaves_kernel:
+                if leaves_kernel:
+                    self.ended = _union(self.ended, pending)
+                else:
                     self.leaves[-1] += pending
                 return []
         pending = self.own(statement, pending)
@@ -115,6 +123,24 @@ class _Pass:
             case ir.While(prelude=prelude, body=body):
                 return self.loop(statement, prelude, body, pending)
         return pending
+
+    def next_block(self, body: ir.Block, pending: list[Touch]) -> str | None:
+        """Why a second block after this one, by the same threads, would need waits that the first does not.
+
+        Places in shared memory stay what they are, but where in them a block touches may be another place in each.
+        What it stores to tensors no other block may touch.
+        """
+        left = [
+            replace(touch, box=None, owner=touch.owner if touch.tiled else None)
+            for touch in pending if isinstance(touch.what, Place)
+        ]  # fmt: skip
+        if not left:
+            return None
+        waits, two_phase = dict(self.waits), set(self.two_phase)
+        self.block(body, left)
+        more = [reason for statement, reason in self.waits.items() if statement not in waits]
+        self.waits, self.two_phase = waits, two_phase
+        return more[0] if more else None
 
     def loop(self, loop: ir.For | ir.While, prelude: ir.Block, body: ir.Block, entry: list[Touch]) -> list[Touch]:
         start = list(entry)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from phobos.semantics.schedules import Form
 from phobos.value import value
 
 MULTIPLE = 16  # of an extent that is specialised on
@@ -14,7 +15,8 @@ class Options:
     `arch` - what it is compiled for. `vectors` - arrays begin at multiples of 16 bytes, so that wide accesses may
     be used. `debug` - point accesses are checked on the device. `guards` - so are the promises of `@aligned`.
     `pitched` - tensors whose rows lie further apart than they are long. `multiples` - extents known to be whole
-    multiples of 16 at this launch, so that their rows may be read 16 bytes at a time.
+    multiples of 16 at this launch, so that their rows may be read 16 bytes at a time. `form` - how virtual blocks are
+    run, None where they are what is launched.
     """
 
     arch: str = "sm_90a"
@@ -23,3 +25,12 @@ class Options:
     guards: bool = False
     pitched: tuple[str, ...] = ()
     multiples: tuple[str, ...] = ()
+    form: Form | None = None
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Two options with one key are the same options."""
+        return (
+            self.arch, str(self.vectors), str(self.debug), str(self.guards), ",".join(self.pitched),
+            ",".join(self.multiples), self.form.key if self.form else "",
+        )  # fmt: skip

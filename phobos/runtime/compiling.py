@@ -68,7 +68,7 @@ def compiled(kernel: Kernel, module: Module, unit: Unit, target: str) -> Compile
 
 def spelled(module: Module, unit: Unit, options: Options) -> Emitted:
     """The CUDA text alone. Raises LaunchError where something of the kernel cannot run on a GPU."""
-    from phobos.codegen.kernel import emit
+    from phobos.codegen.work import emit
     from phobos.lowering.decide import lower
     from phobos.lowering.support import missing
 
@@ -150,11 +150,7 @@ def _key(module: Module, unit: Unit, options: Options) -> str:
     settings = program.settings
     constants = [f"{name}={constant.value}" for name, constant in program.constants.items()]
     constants += [f"{name}:{size}" for name, size in settings.sizes] + list(settings.known_functions)
-    chosen = [
-        options.arch, str(options.vectors), str(options.debug), str(options.guards), ",".join(options.pitched),
-        ",".join(options.multiples),
-    ]  # fmt: skip
-    return cache.emission_key([module.path, module.file.text, program.name, *constants, *chosen])
+    return cache.emission_key([module.path, module.file.text, program.name, *constants, *options.key])
 
 
 def _dump(name: str, arch: str, form: str, data: bytes) -> None:

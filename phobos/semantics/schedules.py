@@ -191,20 +191,25 @@ class Work:
 
 
 @value
-class Form:
-    """What the code of a launch must know of its schedule: all but the numbers, which it gets as arguments.
+class Order:
+    """The order of one root in code: how many axes its grid has, 1 to 3 (those behind have one block), and bands."""
 
-    `axes` has for each root of each phase how many axes its grid has, 1 to 3: the extents of those behind are 1.
-    """
+    axes: int
+    l2_group: int
+
+
+@value
+class Form:
+    """What the code of a launch must know of its schedule: all but the numbers, which it gets as arguments."""
 
     kind: str
-    l2_group: int
-    axes: tuple[tuple[int, ...], ...]
+    phases: tuple[tuple[Order, ...], ...]
 
     @property
     def key(self) -> str:
         """Two forms with one key are the same form."""
-        return f"{self.kind}/{self.l2_group}/{self.axes}"
+        orders = ("+".join(f"{order.axes}/{order.l2_group}" for order in phase) for phase in self.phases)
+        return f"{self.kind}:{';'.join(orders)}"
 
     @property
     def is_persistent(self) -> bool:
@@ -214,16 +219,15 @@ class Form:
 def form_of(work: Work) -> Form | None:
     """The form of the code for a launch; None where its blocks are what is launched, one root as it is."""
     roots = [root for phase in work.phases for root in phase.roots]
-    group = max((root.l2_group for root in roots if root.in_bands), default=1)
-    as_it_is = len(roots) == 1 and work.launched == roots[0].grid and group == 1
+    as_it_is = len(roots) == 1 and work.launched == roots[0].grid and not roots[0].in_bands
     if as_it_is and not work.is_persistent:
         return None
-    return Form(work.kind, group, tuple(tuple(axes_of(root.grid) for root in phase.roots) for phase in work.phases))
+    return Form(work.kind, tuple(tuple(order_of(root) for root in phase.roots) for phase in work.phases))
 
 
-def axes_of(grid: Extents) -> int:
-    """How many axes a grid has: those behind have one block."""
-    return 3 if grid[2] != 1 else 2 if grid[1] != 1 else 1
+def order_of(root: Root) -> Order:
+    axes = 3 if root.grid[2] != 1 else 2 if root.grid[1] != 1 else 1
+    return Order(axes, root.l2_group if root.in_bands else 1)
 
 
 def share(kind: str, worker: int, workers: int, total: int) -> range:

@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy
 
 from phobos.codegen.emitted import Emitted
-from phobos.codegen.kernel import emit
+from phobos.codegen.work import emit
 from phobos.diagnostic import Span
 from phobos.lowering.decide import DEFAULTS, lower
 from phobos.lowering.options import Options

@@ -10,6 +10,7 @@
 #include <vector>
 
 inline int min(int a, int b) { return a < b ? a : b; }
+inline unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
 #define __device__
 #define __forceinline__ inline
 #define __noinline__

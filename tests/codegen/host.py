@@ -19,6 +19,7 @@ import numpy
 
 from phobos.codegen.device import PIECES
 from phobos.codegen.emitted import Emitted
+from phobos.semantics.schedules import Work
 
 COMPILER = shutil.which("g++")
 HEADER = Path(__file__).with_name("host.h")
@@ -157,11 +158,18 @@ def run(
     order: int = 0,
     timeout_ns: int = 0,
     limit: int = 2_000_000,
+    work: Work | None = None,
 ) -> bytes:
-    """Run the kernel on `arrays` in place (as cells: f16 and bf16 as 16-bit arrays); gives the report's bytes."""
+    """Run the kernel on `arrays` in place (as cells: f16 and bf16 as 16-bit arrays); gives the report's bytes.
+
+    `work` says what is launched, where that is not the grid.
+    """
     library = build(emitted)
     report = (ctypes.c_ubyte * (64 + 4 * grid[0] * grid[1] * grid[2]))()
+    ctypes.cast(report, ctypes.POINTER(ctypes.c_uint))[10] = grid[0] * grid[1] * grid[2]
     word = ctypes.c_uint(0)
+    roots = [root.grid for phase in work.phases for root in phase.roots] if work else []
+    launched = work.launched if work else grid
     arguments: list[object] = []
     for argument in emitted.arguments:
         match argument.kind:
@@ -173,6 +181,9 @@ def run(
                 kind = _SCALARS[argument.ctype]
                 number = numbers[argument.name]
                 arguments.append(kind(int(number) if kind is ctypes.c_longlong else float(number)))
+            case "grid":
+                root, axis = argument.name.split()
+                arguments.append(ctypes.c_uint(roots[int(root)]["xyz".index(axis)]))
             case "word":
                 named = [s.subject for s in emitted.sites if s.what == "barrier"]
                 if named:
@@ -188,7 +199,8 @@ def run(
                 arguments.append(ctypes.c_ulonglong(timeout_ns))
     run_kernel = library.run_kernel
     run_kernel.restype = ctypes.c_longlong
-    rounds = run_kernel(*(ctypes.c_uint(n) for n in grid), ctypes.c_int(order), ctypes.c_longlong(limit), *arguments)
+    extents = [ctypes.c_uint(n) for n in launched]
+    rounds = run_kernel(*extents, ctypes.c_int(order), ctypes.c_longlong(limit), *arguments)
     if rounds < 0:
         raise Stuck(f"{emitted.symbol} did not end on the host")
     return bytes(report)

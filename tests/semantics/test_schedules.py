@@ -221,13 +221,13 @@ def test_the_code_knows_all_of_a_schedule_but_its_numbers() -> None:
 
     for kind in (FLAT, XYZ):
         assert form(kind, 1, [(5, 3, 2)]) is None
-        assert form(kind, 2, [(5, 3, 2)]) == f"{kind}/2/((3,),)"
-    assert form(FLAT, 1, [(2, 70000, 1)]) == "flat/1/((2,),)"
-    assert form(FLAT, 1, [(5, 3, 1), (4, 1, 1)]) == "flat/1/((2, 1),)"
+        assert form(kind, 2, [(5, 3, 2)]) == f"{kind}:3/2"
+    assert form(FLAT, 1, [(2, 70000, 1)]) == "flat:2/1"
+    assert form(FLAT, 1, [(5, 3, 1), (4, 1, 1)]) == "flat:2/1+1/1"
     assert form(FLAT, 2, [(5, 1, 1)]) is form(FLAT, 5, [(5, 3, 1)]) is None
-    assert form(BLOCKED, 4, [(2, 3, 1), (5, 3, 1)]) == f"{BLOCKED}/4/((2, 2),)"
-    assert form(BLOCKED, 1, [(5, 1, 1)]) == form(BLOCKED, 1, [(4, 1, 1)]) == f"{BLOCKED}/1/((1,),)"
-    assert form(BLOCKED, 1, [(5, 1, 1)], [(1, 1, 3), (1, 2, 1)]) == f"{BLOCKED}/1/((1,), (3, 2))"
+    assert form(BLOCKED, 4, [(2, 3, 1), (5, 3, 1)]) == f"{BLOCKED}:2/1+2/4"
+    assert form(BLOCKED, 1, [(5, 1, 1)]) == form(BLOCKED, 1, [(4, 1, 1)]) == f"{BLOCKED}:1/1"
+    assert form(BLOCKED, 1, [(5, 1, 1)], [(1, 1, 3), (1, 2, 1)]) == f"{BLOCKED}:1/1;3/1+2/1"
 
 
 def test_what_a_schedule_cannot_do_is_refused() -> None:

@@ -136,16 +136,7 @@ def _arch(device: int) -> str:
 
 def _load(module: Any, unit: Any, options: Options, device: int) -> Loaded:
     """Compiled, loaded, its dynamic shared size set, and then its occupancy asked: of this function, here."""
-    key = (
-        unit.program,
-        options.vectors,
-        options.debug,
-        options.guards,
-        options.pitched,
-        options.multiples,
-        options.arch,
-        device,
-    )
+    key = (unit.program, options.key, device)
     if key in _loaded:
         return _loaded[key]
     made = build(module, unit, options)
