@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from phobos.errors import LaunchError as LaunchError
     from phobos.errors import PhobosError as PhobosError
     from phobos.runtime.kernel import Kernel as Kernel
+    from phobos.runtime.kernel import fuse as fuse
     from phobos.runtime.kernel import kernel as kernel
     from phobos.runtime.kernel import load as load
 
@@ -26,6 +27,7 @@ _HOMES = {
     "LaunchError": "phobos.errors",
     "PhobosError": "phobos.errors",
     "Kernel": "phobos.runtime.kernel",
+    "fuse": "phobos.runtime.kernel",
     "kernel": "phobos.runtime.kernel",
     "load": "phobos.runtime.kernel",
 }

@@ -10,7 +10,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from phobos.cli.arguments import assignment, positive, use_colour
+from phobos.cli.arguments import add_order, assignment, positive, use_colour
 from phobos.cli.output import document
 from phobos.errors import InputError
 
@@ -29,6 +29,7 @@ phobos run hang.ph --device cpu --scheduler adversarial --seed 3 --detect races
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a .ph file")
     parser.add_argument("--kernel", metavar="K", help="which kernel, where the file has several; K1+K2 runs the fusion")
+    add_order(parser)
     what = parser.add_argument_group("what it runs on")
     what.add_argument(
         "--arg", action="append", default=[], type=_named, metavar="NAME=WHAT",
@@ -74,8 +75,8 @@ def run(arguments: argparse.Namespace) -> int:
     headers = runs_of(arguments.file, source.text)
     kernels = Kernels(arguments.file, source.text)
     wanted = arguments.kernel
-    if wanted is not None and "+" in wanted:
-        raise InputError(f"`{wanted}` is a fusion, and kernels cannot be fused yet: run them one after another")
+    if arguments.order is not None and "+" not in (wanted or "") and not any("+" in (h.kernel or "") for h in headers):
+        raise InputError("--order is for a fusion: --kernel K1+K2")
     chosen: list[Run] = [h for h in headers if wanted is None or h.kernel in (None, wanted)]
     if not chosen:
         chosen = [Run(0, wanted, {}, {}, ())]
@@ -102,11 +103,13 @@ def _one(arguments: argparse.Namespace, kernels: Any, header: Run, text: str) ->
     from phobos.errors import LaunchError
     from phobos.runtime.session import Request, perform
 
+    options = header.options
     try:
-        kernel = kernels.one(arguments.kernel or header.kernel)
+        name = arguments.kernel or header.kernel
+        order = arguments.order or options.get("order")
+        kernel = kernels.one(name, order if "+" in (name or "") else None)
     except LaunchError as error:
         raise InputError(_without_kernel(str(error), arguments.file, text)) from None
-    options = header.options
     names = dict(header.names)
     names.update((name, str(number)) for name, number in arguments.set)
     names.update(arguments.arg)

@@ -17,6 +17,7 @@ from phobos.errors import LaunchError
 from phobos.lowering.options import Options
 from phobos.runtime.faults import refusal
 from phobos.semantics import ir
+from phobos.semantics.fusion import FusedProgram
 from phobos.value import value
 
 if TYPE_CHECKING:
@@ -73,6 +74,8 @@ def spelled(module: Module, unit: Unit, options: Options) -> Emitted:
     from phobos.lowering.support import missing
 
     program = unit.program
+    if isinstance(program, FusedProgram):
+        raise refusal(module, unit, None, f"`{program.name}` cannot be compiled yet", None)
     lacking = missing(program)
     if lacking:
         first = lacking[0]

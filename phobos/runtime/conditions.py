@@ -6,7 +6,7 @@ from phobos.runtime.binding import Bound
 from phobos.runtime.faults import refusal
 from phobos.runtime.plan import Check
 from phobos.semantics import ir
-from phobos.semantics.obligations import obligations_of
+from phobos.semantics.fusion import requirements_of
 from phobos.semantics.program import Program
 from phobos.semantics.values import statements_of
 
@@ -49,13 +49,18 @@ def aligned(bound: Bound) -> list[Check]:
 def apart(bound: Bound) -> list[Check]:
     """No two arguments may share memory where the kernel is safe only if they do not."""
     checks: list[Check] = []
-    for obligation in obligations_of(bound.program):
+    seen: set[tuple[frozenset[str], bool]] = set()
+    for obligation in requirements_of(bound.program):
         pair = obligation.subject
         if obligation.kind != "no-overlap" or not isinstance(pair, tuple):
             continue
         first, second = (part.name for part in pair)
         if first not in bound.tensors or second not in bound.tensors:
             continue
+        key = frozenset((first, second)), obligation.same_array_ok
+        if key in seen:
+            continue
+        seen.add(key)
         one, other = bound.tensors[first], bound.tensors[second]
         same = one.pointer == other.pointer and one.shape == other.shape and one.strides == other.strides
         if one.overlaps(other) and not (same and obligation.same_array_ok):

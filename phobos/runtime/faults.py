@@ -83,8 +83,7 @@ def raised(module: Module, unit: Unit, fault: Fault) -> KernelFault:
 
 def unit_name(module: Module, unit: Unit) -> Span:
     """The name of the kernel in its file."""
-    name = unit.program.kernel.name
-    return module.absolute(unit, Span(None, name.start, name.end))
+    return module.absolute(unit, unit.program.named)
 
 
 def _calls(module: Module, unit: Unit, site: Site) -> list[Related]:

@@ -20,19 +20,19 @@ STOPS_DEVICE = ("PH2", "PH3", "PH5")
 
 
 def findings(module: Module, kernel: str) -> list[Diagnostic]:
-    """What the checker says of a kernel and the functions it calls, by the configuration of its file."""
+    """What the checker says of a kernel (`a+b`: of each) and the functions it calls, by its file's configuration."""
     from phobos.check import findings as all_findings
     from phobos.check.configuration import DEFAULT, of_file
     from phobos.check.engine import of_kernels
 
     configuration = DEFAULT if module.path.startswith("<") else of_file(module.path)
     found = all_findings(module.path, module.file.text, configuration)
-    inside = of_kernels(module, found, [kernel])
-    unit = module.kernels[kernel]
-    start, end = unit.offset, unit.offset + len(unit.item.text)
+    names = kernel.split("+")
+    inside = of_kernels(module, found, names)
+    items = [(unit.offset, unit.offset + len(unit.item.text)) for unit in map(module.kernels.__getitem__, names)]
     syntax = [
         d for d in found if d.code.startswith("PH0") and d.severity == "error" and d not in inside
-        and start <= d.span.start <= end
+        and any(start <= d.span.start <= end for start, end in items)
     ]  # fmt: skip
     return inside + syntax
 

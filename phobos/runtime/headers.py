@@ -11,7 +11,7 @@ from typing import Literal
 from phobos.errors import InputError
 from phobos.value import value
 
-OPTIONS = ("grid", "resident", "schedule", "l2_group", "device", "detect", "scheduler", "seed", "timeout")
+OPTIONS = ("grid", "resident", "schedule", "l2_group", "device", "detect", "scheduler", "seed", "timeout", "order")
 
 _RUN = re.compile(r"\s*//\s*run:(.*)$")
 _EXPECT = re.compile(r"\s*//\s*expect:(.*)$")

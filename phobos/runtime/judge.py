@@ -14,21 +14,23 @@ from phobos.runtime import gate
 from phobos.runtime.binding import Bound
 from phobos.runtime.conditions import aligned, apart, stored_tensors
 from phobos.runtime.faults import confirmed, raised, refusal
-from phobos.runtime.placing import Placement, place
-from phobos.runtime.plan import Check, Plan
+from phobos.runtime.placing import Extents, Placement, place
+from phobos.runtime.plan import Check, PhasePlan, Plan
 from phobos.runtime.reference.code import code_of
-from phobos.runtime.reference.execute import Options, Outcome, execute
+from phobos.runtime.reference.execute import Options, Outcome, execute_phases
 from phobos.runtime.reference.expressions import NotExecutable
 from phobos.runtime.reference.faults import Fault
 from phobos.runtime.reference.numbers import DTYPES, Array
 from phobos.runtime.reference.races import TooLarge
 from phobos.runtime.reference.schedulers import NAMES
+from phobos.semantics.fusion import FusedProgram, parts_of
 from phobos.semantics.program import Program
 from phobos.value import value
 
 if TYPE_CHECKING:
     from phobos.runtime.kernel import Kernel, LaunchOptions
 
+Phases = tuple[tuple[tuple[Program, Extents], ...], ...]
 DETECTIONS = ("races", "deadlock", "uninitialised", "bounds")
 RESIDENT = 8  # blocks of a persistent grid where nobody says how many
 
@@ -46,10 +48,11 @@ class Judging:
 
 @value
 class Prepared:
-    """A launch that nothing forbids."""
+    """A launch that nothing forbids: `phases` of kernels with their grids, all of one done before the next begins."""
 
     kernel: Kernel
     placement: Placement
+    phases: Phases
     plan: Plan
     arrays: dict[str, Array]
     resident: int | None
@@ -84,9 +87,6 @@ def prepare(
     constants = dict(options.constants)
     executable(bound)
     checks = aligned(bound)
-    from phobos.runtime.kernel import only_flat
-
-    only_flat(options)
 
     def resident(program: Program) -> tuple[int, str]:
         if options.resident is not None:
@@ -96,8 +96,23 @@ def prepare(
             return first, "the grid asked for"
         return _target_resident(kernel, program)
 
-    placement = place(bound, options.grid, resident, lambda chosen: kernel.bound(arguments, named, chosen), constants)
-    bound = placement.bound
+    schedule = "flat"
+    phase_plans: tuple[PhasePlan, ...] = ()
+    phases: Phases
+    if isinstance(bound.program, FusedProgram):
+        from phobos.runtime.fusing import arranged
+
+        made = arranged(bound, bound.program.fusion, options, lambda: resident(bound.program))
+        placement, phases, schedule, phase_plans = made.placement, made.kernels, made.work.kind, made.phases
+    else:
+        from phobos.runtime.kernel import only_flat
+
+        only_flat(options)
+        placement = place(
+            bound, options.grid, resident, lambda chosen: kernel.bound(arguments, named, chosen), constants
+        )
+        bound = placement.bound
+        phases = (((bound.program, placement.grid),),)
     program = bound.program
     checks += placement.checks
     checks += barrier_ready(bound)
@@ -120,7 +135,7 @@ def prepare(
         grid_source=placement.source,
         block=program.launch.threads,
         constants={name: constant.value for name, constant in program.constants.items()},
-        schedule="flat",
+        schedule=schedule,
         shared_bytes=None,
         registers=None,
         ctas_per_sm=None,
@@ -130,8 +145,11 @@ def prepare(
         timeout_source="as asked for" if options.timeout else "",
         checks=tuple(checks),
         notes=placement.notes,
+        phases=phase_plans,
     )
-    return Prepared(kernel, placement, plan, arrays, options.resident if ordinary else None, options.timeout or None)
+    return Prepared(
+        kernel, placement, phases, plan, arrays, options.resident if ordinary else None, options.timeout or None
+    )
 
 
 def judge(prepared: Prepared, judging: Judging) -> Verdict:
@@ -156,7 +174,7 @@ def judge(prepared: Prepared, judging: Judging) -> Verdict:
         params[name] = DTYPES[parameter.dtype].type(held) if isinstance(held, float) else held
     started = perf_counter()
     try:
-        outcome = execute(program, prepared.arrays, params, bound.dims, prepared.placement.grid, options)
+        outcome = execute_phases(prepared.phases, prepared.arrays, params, bound.dims, options)
     except Fault as fault:
         raise raised(bound.module, bound.unit, fault) from None
     except TooLarge as error:
@@ -169,7 +187,8 @@ def judge(prepared: Prepared, judging: Judging) -> Verdict:
 def executable(bound: Bound) -> None:
     """Raises LaunchError where the kernel holds something that is checked but not executed, and names it."""
     try:
-        code_of(bound.program)
+        for program in parts_of(bound.program):
+            code_of(program)
     except NotExecutable as error:
         what = "per-thread code is not supported" if error.what.startswith("ctx.") else "it is not executed here"
         raise refusal(

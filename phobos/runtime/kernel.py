@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from phobos.errors import LaunchError
+from phobos.errors import CheckError, LaunchError
 from phobos.runtime import gate
 from phobos.runtime.binding import Bound, bind
 from phobos.runtime.placing import GridOption
@@ -77,8 +77,33 @@ def kernel(text: str, name: str | None = None) -> Kernel:
     return Kernels("<text>", text).one(name)
 
 
+def fuse(*kernels: Kernel, order: str = "ask") -> Kernel:
+    """Several kernels of one file as one launch: `fuse(k1, k2)(...)`.
+
+    Parameters of one name are one argument. Where a later kernel needs what an earlier one does, a grid barrier stands
+    between them, and only there. Where that is not known, `order` is asked for: "barrier" puts one, "independent" takes
+    your word that none is needed. Raises CheckError where the kernels cannot be one launch, LaunchError for what are
+    none of one file.
+    """
+    if not kernels:
+        raise LaunchError("there is nothing to fuse: give the kernels, `fuse(k1, k2)`")
+    for one in kernels:
+        if not isinstance(one, Kernel):
+            raise LaunchError(f"{one!r} is no kernel and cannot be fused: give kernels of `phobos.load`")
+    first = kernels[0]
+    for one in kernels[1:]:
+        if (one.path, one.text) != (first.path, first.text):
+            raise LaunchError(
+                f"`{first.name}` of {first.path} and `{one.name}` of {one.path} are not of one file: "
+                "put the kernels into one, and load that once"
+            )
+    made = Kernel(first.path, first.text, "+".join(one.name for one in kernels), order)
+    made.analysed()
+    return made
+
+
 class Kernels:
-    """The kernels of one file, as attributes and by `[name]`."""
+    """The kernels of one file, as attributes and by `[name]`; `["a+b"]` is a fusion."""
 
     def __init__(self, path: str, text: str) -> None:
         from phobos.semantics.module import analyse
@@ -99,8 +124,9 @@ class Kernels:
         return [*super().__dir__(), *self.names]
 
     def __getitem__(self, name: str) -> Kernel:
-        if name not in self._module.kernels:
-            raise KeyError(self._unknown(name))
+        for part in name.split("+"):
+            if part not in self._module.kernels:
+                raise KeyError(self._unknown(part))
         if name not in self._kernels:
             self._kernels[name] = Kernel(self._path, self._text, name)
         return self._kernels[name]
@@ -112,12 +138,14 @@ class Kernels:
             raise AttributeError(self._unknown(name))
         return self[name]
 
-    def one(self, name: str | None = None) -> Kernel:
-        """The kernel called `name`, or the only one. Raises LaunchError."""
+    def one(self, name: str | None = None, order: str | None = None) -> Kernel:
+        """The kernel called `name`, or the only one; `a+b` is a fusion (see `fuse` for `order`). Raises LaunchError."""
         if name is not None:
-            if name not in self._module.kernels:
-                raise LaunchError(self._unknown(name))
-            return self[name]
+            try:
+                found = self[name]
+            except KeyError as error:
+                raise LaunchError(error.args[0]) from None
+            return found if order is None else Kernel(self._path, self._text, name, order)
         if len(self.names) == 1:
             return self[self.names[0]]
         if not self.names:
@@ -136,12 +164,16 @@ class Kernels:
 
 
 class Kernel:
-    """One kernel of a file. `k(x, ...)` launches it; keyword arguments that are no option name parameters."""
+    """One kernel of a file. `k(x, ...)` launches it; keyword arguments that are no option name parameters.
 
-    def __init__(self, path: str, text: str, name: str) -> None:
+    One called `a+b` is the fusion of several, and `order` what to do where nobody knows whether they need one.
+    """
+
+    def __init__(self, path: str, text: str, name: str, order: str = "ask") -> None:
         self.path = path
         self.text = text
         self.name = name
+        self.order = order
         self._findings: list[Diagnostic] | None = None
         self._again: Again | None = None  # what it was launched with on a GPU
 
@@ -151,18 +183,40 @@ class Kernel:
     # --- what it is -----------------------------------------------------------------------------------------
 
     def analysed(self, constants: Mapping[str, int] | None = None) -> tuple[Module, Unit]:
-        """The file and this kernel in it, at a choice of constants. Raises LaunchError for an unknown constant."""
+        """The file and this kernel in it, at a choice of constants.
+
+        Raises LaunchError for an unknown constant, CheckError for kernels that cannot be one launch.
+        """
         from phobos.semantics.module import analyse
         from phobos.semantics.program import Settings
 
         chosen = dict(constants or {})
         module = analyse(self.path, self.text, Settings(constants=tuple(sorted(chosen.items()))))
-        unit = module.kernels[self.name]
+        unit = self._fused(module) if "+" in self.name else module.kernels[self.name]
         for name in chosen:
             if name not in unit.program.constants:
                 known = ", ".join(unit.program.constants) or "none"
                 raise LaunchError(f"`{self.name}` has no constant `{name}` (it has {known})")
         return module, unit
+
+    def _fused(self, module: Module) -> Unit:
+        from phobos.semantics.fusion import NotFusible, fused
+        from phobos.semantics.orders import order_called
+
+        try:
+            order = order_called(self.order)
+        except ValueError as error:
+            raise LaunchError(str(error)) from None
+        names = self.name.split("+")
+        errors = [error for name in names for error in gate.own_errors(module, module.kernels[name])]
+        gate.demand(errors, self.name, on_device=False)
+        try:
+            return fused(module, names, order)
+        except NotFusible as error:
+            from phobos.check.fusing import against, said_of
+
+            found = against(error)
+            raise CheckError(said_of(self.name, found), found) from None
 
     @property
     def findings(self) -> list[Diagnostic]:

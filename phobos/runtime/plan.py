@@ -17,10 +17,27 @@ class Check:
 
 
 @value
+class PhasePlan:
+    """One phase of a fusion: its kernels with their grids of virtual blocks, and why each waits for the phase before.
+
+    `free` says why kernels of it need not wait for those that stand before them in the call.
+    """
+
+    kernels: tuple[tuple[str, tuple[int, int, int]], ...]
+    waits: tuple[str, ...]
+    free: tuple[str, ...]
+
+    @property
+    def blocks(self) -> int:
+        return sum(x * y * z for _, (x, y, z) in self.kernels)
+
+
+@value
 class Plan:
     """`grid_source` says where the number of blocks comes from; sizes in blocks, threads and bytes.
 
-    `registers`, `ctas_per_sm`, `limiter`, `shared_bytes` are None on the reference runtime.
+    `registers`, `ctas_per_sm`, `limiter`, `shared_bytes` are None on the reference runtime. `phases` are those of a
+    fusion, between any two of which stands a grid barrier.
     """
 
     kernel: str
@@ -39,6 +56,7 @@ class Plan:
     timeout_source: str
     checks: tuple[Check, ...]
     notes: tuple[str, ...]
+    phases: tuple[PhasePlan, ...] = ()
 
     @property
     def blocks(self) -> int:
@@ -47,10 +65,7 @@ class Plan:
     def rows(self) -> list[tuple[str, str]]:
         """What is printed, as pairs of a word and what is to be said of it."""
         rows = [("device", self.device)]
-        extents = self.grid if self.grid[2] != 1 else self.grid[:2] if self.grid[1] != 1 else self.grid[:1]
-        blocks = " x ".join(map(str, extents))
-        noun = "block" if self.blocks == 1 else "blocks"
-        rows.append(("grid", f"{blocks} {noun} of {self.block} threads ({self.grid_source})"))
+        rows.append(("grid", f"{_blocks(self.grid)} of {self.block} threads ({self.grid_source})"))
         if self.constants:
             rows.append(("constants", ", ".join(f"{name} = {number}" for name, number in self.constants.items())))
         if self.schedule != "flat":
@@ -62,6 +77,11 @@ class Plan:
             rows.append(("registers", f"{self.registers} a thread, {self.shared_bytes or 0} bytes of shared memory"))
         if self.timeout_s:
             rows.append(("timeout", f"{self.timeout_s:g} s ({self.timeout_source})"))
+        for number, phase in enumerate(self.phases, 1):
+            rows += [("barrier", f"before phase {number}: {reason}") for reason in phase.waits]
+            kernels = [f"`{name}` {_blocks(grid)}" for name, grid in phase.kernels]
+            rows.append((f"phase {number}", " and ".join(kernels)))
+            rows += [("no barrier", reason) for reason in phase.free]
         for check in self.checks:
             place = f" (line {check.line})" if check.line is not None else ""
             rows.append(("checked", f"{check.obligation}: {check.outcome}{place}"))
@@ -97,4 +117,17 @@ class Plan:
             "timeout_source": self.timeout_source,
             "checks": [{"obligation": c.obligation, "outcome": c.outcome, "line": c.line} for c in self.checks],
             "notes": list(self.notes),
+            "phases": [
+                {
+                    "kernels": [{"kernel": name, "grid": list(grid)} for name, grid in phase.kernels],
+                    "waits": list(phase.waits),
+                    "free": list(phase.free),
+                }
+                for phase in self.phases
+            ],
         }
+
+
+def _blocks(grid: tuple[int, int, int]) -> str:
+    extents = grid if grid[2] != 1 else grid[:2] if grid[1] != 1 else grid[:1]
+    return f"{' x '.join(map(str, extents))} {'block' if extents == (1,) else 'blocks'}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 
+from phobos.diagnostic import Span
 from phobos.semantics import ir
 from phobos.semantics.build_assumptions import assumptions
 from phobos.semantics.build_attributes import constants_of, flags_of, launch_of, promises_of
@@ -63,6 +64,7 @@ def build(item: tree.Item, functions: Mapping[str, tree.Item], settings: Setting
     return Program(
         kernel=node,
         name=node.name.text,
+        named=Span(owner, node.name.start, node.name.end),
         owner=owner,
         tensors=b.tensors,
         params=b.params,

@@ -92,6 +92,7 @@ def copied(program: Program, copier: Copier) -> Program:
     return Program(
         kernel=program.kernel,
         name=program.name,
+        named=place(program.named),
         owner=program.owner,
         tensors={name: copier.tensor(tensor) for name, tensor in program.tensors.items()},
         params={name: _scalar(copier, param) for name, param in program.params.items()},
@@ -152,6 +153,7 @@ def joined(
     return Program(
         kernel=first.kernel,
         name=name,
+        named=first.named,
         owner=None,
         tensors={key: tensors[key] for key in parameters if key in tensors},
         params={key: params[key] for key in parameters if key in params},

@@ -111,10 +111,9 @@ _kept: dict[tuple[object, ...], tuple[tuple[Program, ...], FusedProgram]] = {}  
 
 @value
 class _Part:
-    """A kernel with its places counting in the file, and where its name and its attributes stand."""
+    """A kernel with its places counting in the file, and where its attributes stand."""
 
     program: Program
-    name: Span
     attributes: dict[str, Span]
 
 
@@ -128,7 +127,7 @@ def _made(module: Module, units: Sequence[Unit], order: Order) -> FusedProgram:
     bodies: list[ir.Statement] = []
     for part in parts:
         body = Copier(_same, leaves=True).block(part.program.body)
-        bodies.append(ir.Inline(part.name, (), part.program.name, body, None))
+        bodies.append(ir.Inline(part.program.named, (), part.program.name, body, None))
     flags = {name: flag for program in programs for name, flag in program.flags.items() if name == "dynshared"}
     name = "+".join(program.name for program in programs)
     plain = joined(name, programs, ir.Block(tuple(bodies)), _launch(programs), flags)
@@ -159,9 +158,8 @@ def _placed(module: Module, units: Sequence[Unit]) -> Iterator[_Part]:
         made = copied(program, copier)
         for one in named:
             known.setdefault((type(one), one.name), copier.node(one))
-        at = program.kernel.name
         attributes = {name: place(Span(None, flag.start, flag.end)) for name, flag in program.flags.items()}
-        yield _Part(made, place(Span(None, at.start, at.end)), attributes)
+        yield _Part(made, attributes)
 
 
 # --- what stands against it ---------------------------------------------------------------------------------
@@ -176,7 +174,7 @@ def _unfit(parts: Sequence[_Part]) -> Iterator[Problem]:
             related = () if barrier is None else (Related(barrier.span, "and its blocks meet here"),)
             yield Problem(
                 "PH407", "error", f"`{name}` is `@persistent` and cannot be fused: it shares its work out itself",
-                part.attributes.get("persistent", part.name), "a fusion decides which block runs where", related,
+                part.attributes["persistent"], "a fusion decides which block runs where", related,
                 help=f"fuse a kernel that handles one tile a block, or launch `{name}` by itself",
             )  # fmt: skip
             continue
@@ -204,10 +202,14 @@ def _launches(parts: Sequence[_Part]) -> Iterator[Problem]:
                 "PH401", "error",
                 f"`{first.program.name}` runs on {one.threads} threads and `{part.program.name}` on {other.threads}: "
                 "one launch has one number",
-                other.span or part.name, f"{other.threads} threads" + ("" if other.span else " unless `@launch` says"),
-                (Related(one.span or first.name, f"{one.threads} threads" + ("" if one.span else " by default")),),
+                other.span or part.program.named, _threads(other),
+                (Related(one.span or first.program.named, _threads(one)),),
                 help=f"write `@launch({one.threads})` on both, or another number",
             )  # fmt: skip
+
+
+def _threads(launch: Launch) -> str:
+    return f"{launch.threads} threads" if launch.span else f"{launch.threads} threads, as no `@launch` says otherwise"
 
 
 def _launch(programs: Sequence[Program]) -> Launch:

@@ -70,15 +70,11 @@ def _attribute(program: Program, name: str) -> Span | None:
     return None if attribute is None else Span(None, attribute.start, attribute.end)
 
 
-def _name(program: Program) -> Span:
-    return Span(program.owner, program.kernel.name.start, program.kernel.name.end)
-
-
 def _grid_shape(program: Program) -> Iterator[Obligation]:
     barriers = _barriers_in(program)
     if not program.is_persistent and not barriers:
         return
-    span = barriers[0].span if barriers else _attribute(program, "persistent") or _name(program)
+    span = barriers[0].span if barriers else _attribute(program, "persistent") or program.named
     calls = barriers[0].calls if barriers else ()
     used = [axis for axis in (1, 2) if grid_of(program).axes[axis].read]
     if barriers and used:
@@ -98,7 +94,7 @@ def _residency(program: Program) -> Iterator[Obligation]:
     barriers = _barriers_in(program)
     if program.is_persistent:
         yield Obligation(
-            "resident", "launch", _attribute(program, "persistent") or _name(program), (),
+            "resident", "launch", _attribute(program, "persistent") or program.named, (),
             "all blocks of the grid must fit on the device at once", None, None,
         )
     elif barriers:

@@ -78,6 +78,7 @@ class Program:
     `body` is None when the kernel is too broken to say anything of. `node_types` maps a tree node of the
     kernel (and of the functions, at their first inlining) to the IR object made of it: an `ir.Expression`,
     `ir.Access`, `ir.Statement`, `ir.Variable`, `ir.Tensor`, `ir.Dim`, `ir.Constant` or `ir.ScalarParam`.
+    `named` is where its name stands.
     """
 
     __slots__ = (
@@ -90,6 +91,7 @@ class Program:
         "kernel",
         "launch",
         "name",
+        "named",
         "node_types",
         "owner",
         "parameters",
@@ -106,6 +108,7 @@ class Program:
         *,
         kernel: tree.Kernel | tree.Function,
         name: str,
+        named: Span,
         owner: str | None,  # None: a kernel; a name: a function analysed by itself
         tensors: dict[str, ir.Tensor],
         params: dict[str, ir.ScalarParam],
@@ -124,6 +127,7 @@ class Program:
     ) -> None:
         self.kernel = kernel
         self.name = name
+        self.named = named
         self.owner = owner
         self.tensors = tensors
         self.params = params

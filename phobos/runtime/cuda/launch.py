@@ -157,6 +157,7 @@ def _prepare(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
     from phobos.runtime.kernel import only_flat
 
     only_flat(options)
+    _not_fused(bound.module, bound.unit)
     device = int(bound.device.partition(":")[2] or 0)
     guarded = not options.host_checks
     checks = [] if guarded else aligned(bound)
@@ -221,6 +222,13 @@ def _prepare(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
             notes=placement.notes,
         )
     return Ready(kernel, bound, loaded, made, device, barriers)
+
+
+def _not_fused(module: Any, unit: Any) -> None:
+    from phobos.semantics.fusion import FusedProgram
+
+    if isinstance(unit.program, FusedProgram):
+        raise refusal(module, unit, None, f"`{unit.program.name}` cannot be launched on a card yet", None)
 
 
 def _is_pitched(held: Any) -> bool:

@@ -6,7 +6,7 @@ jump back per loop, laid out so that the group furthest behind, run first, meets
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -122,6 +122,33 @@ def parts(node: Any) -> Iterator[Any]:
 def code_of(program: Program) -> Code:
     """Compiles a program. Raises `NotExecutable` for what is checked but not executed."""
     return _Compiler(program).compile()
+
+
+def side_by_side(codes: Sequence[Code]) -> tuple[Code, tuple[int, ...]]:
+    """Several programs as one list of instructions, and where each begins. None of them holds a barrier."""
+    if len(codes) == 1:
+        return codes[0], (0,)
+    starts: list[int] = []
+    instructions: list[Instruction] = []
+    for code in codes:
+        base = len(instructions)
+        starts.append(base)
+        for one in code.instructions:
+            target = one.target if one.target < 0 else one.target + base
+            instructions.append(Instruction(one.kind, one.statement, one.action, target))
+    return Code(
+        program=codes[0].program,
+        instructions=tuple(instructions),
+        scope=tuple(scope for code in codes for scope in code.scope),
+        mutable=frozenset().union(*(code.mutable for code in codes)),
+        barriers={},
+        local_whiles=frozenset().union(*(code.local_whiles for code in codes)),
+        barrier_whiles=frozenset(),
+        has_while=any(code.has_while for code in codes),
+        has_atomic=any(code.has_atomic for code in codes),
+        stored=frozenset().union(*(code.stored for code in codes)),
+        atomics=frozenset().union(*(code.atomics for code in codes)),
+    ), tuple(starts)
 
 
 class _Compiler:

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from phobos.runtime.reference.code import ATOMIC, BARRIER, BRANCH, END, JUMP, ROUND, RUN, Code, code_of
+from phobos.runtime.reference.code import ATOMIC, BARRIER, BRANCH, END, JUMP, ROUND, RUN, Code, code_of, side_by_side
 from phobos.runtime.reference.deadlocks import explain
 from phobos.runtime.reference.faults import Fault, Site
 from phobos.runtime.reference.group import Group, Split, merge
-from phobos.runtime.reference.machine import Buffer, Machine
+from phobos.runtime.reference.machine import Buffer, Detector, Machine
 from phobos.runtime.reference.memory import batch_size
 from phobos.runtime.reference.numbers import Array, Value
 from phobos.runtime.reference.races import Clocks, Phases
@@ -76,14 +76,58 @@ def execute(
 
     Arrays have the tensors' dtypes and extents; everything that a launch must check has been checked.
     """
-    code = code_of(program)
-    buffers = {
-        name: Buffer(name, tensor.dtype, tensors[name]) for name, tensor in program.tensors.items() if name in tensors
-    }
-    machine = Machine(code, grid, dims, params, buffers)
-    run = _Run(machine, options)
+    return execute_phases((((program, grid),),), tensors, params, dims, options)
+
+
+def execute_phases(
+    phases: Sequence[Sequence[tuple[Program, tuple[int, int, int]]]],
+    tensors: Mapping[str, Array],
+    params: Mapping[str, Value],
+    dims: Mapping[str, int],
+    options: Options,
+) -> Outcome:
+    """Run kernels, each with its grid: those of one phase side by side, and all of it done before the next begins.
+
+    Otherwise as `execute`. The blocks of a phase are numbered through, those of its first kernel first.
+    """
+    started_at = perf_counter()
+    total = Outcome(0, 0, 0, 0)
     with np.errstate(all="ignore"), _one_blas_thread():
-        return run.all()
+        for phase in phases:
+            code, starts = side_by_side([code_of(program) for program, _ in phase])
+            buffers: dict[str, Buffer] = {}
+            machines: list[Machine] = []
+            first = 0
+            for (program, grid), start in zip(phase, starts, strict=True):
+                for name, tensor in program.tensors.items():
+                    if name in tensors:
+                        buffers.setdefault(name, Buffer(name, tensor.dtype, tensors[name]))
+                machines.append(Machine(program, code, grid, dims, params, buffers, start, first))
+                first += machines[-1].blocks
+            for machine in machines:
+                machine.buffers = buffers
+            try:
+                done = _Run(machines, options, started_at, total.steps).all()
+            except Fault as fault:
+                raise _told_apart(fault, machines) from None
+            total = Outcome(
+                total.phases + done.phases, total.block_phases + done.block_phases, total.batched + done.batched,
+                done.steps,
+            )  # fmt: skip
+    return total
+
+
+def _told_apart(fault: Fault, machines: Sequence[Machine]) -> Fault:
+    """Whose the blocks of a fault are, where several kernels have some."""
+    if len(machines) > 1 and fault.blocks:
+        whose = []
+        for machine in machines:
+            last = machine.first + machine.blocks - 1
+            if machine.blocks:
+                blocks = f"blocks {machine.first} to {last} are" if machine.blocks > 1 else f"block {last} is"
+                whose.append(f"{blocks} of `{machine.program.name}`")
+        fault.notes = (*fault.notes, ", ".join(whose))
+    return fault
 
 
 @cache
@@ -100,14 +144,15 @@ def _one_blas_thread() -> AbstractContextManager[Any]:
 
 
 class _Run:
-    def __init__(self, machine: Machine, options: Options) -> None:
-        self.machine = machine
-        self.code: Code = machine.code
+    def __init__(self, machines: Sequence[Machine], options: Options, started_at: float, steps: int) -> None:
+        self.machines = machines
+        self.code: Code = machines[0].code
+        self.blocks = sum(machine.blocks for machine in machines)
+        self.buffers = machines[0].buffers
         self.options = options
-        self.steps = 0
-        self.started_at = perf_counter()
-        self.step_limit = options.step_limit or max(STEP_LIMIT, STEPS_A_BLOCK * machine.blocks)
-        self.deadline = None if not options.timeout_s else self.started_at + options.timeout_s
+        self.steps = steps
+        self.step_limit = options.step_limit or max(STEP_LIMIT, STEPS_A_BLOCK * self.blocks) + steps
+        self.deadline = None if not options.timeout_s else started_at + options.timeout_s
         self.left: list[tuple[Array, ir.Statement | None]] = []
         self.ended = 0
         self.block_phases = self.batched = self.phases = 0
@@ -118,30 +163,33 @@ class _Run:
         self.looping: dict[int, tuple[Group, ir.While, list[Change]]] = {}
         name = options.scheduler
         if options.races:
-            tracked = [b for b in machine.buffers.values() if b.name in self.code.stored]
+            tracked = [b for b in self.buffers.values() if b.name in self.code.stored]
             for buffer in tracked:
                 buffer.tracked = True
+            detector: Detector
             if self.code.has_atomic:
-                machine.detector = Clocks(tracked, machine.blocks)
+                detector = Clocks(tracked, self.blocks)
                 name = name or "round-robin"
             else:
-                machine.detector = Phases(tracked)
+                detector = Phases(tracked)
+            for machine in machines:
+                machine.detector = detector
         waits = self.code.has_while and any(
             isinstance(i.statement, ir.While) and i.statement not in self.code.local_whiles
             for i in self.code.instructions
         )
-        if waits and options.resident is not None and options.resident < machine.blocks:
+        if waits and options.resident is not None and options.resident < self.blocks:
             name = name or "round-robin"  # a block may wait for one that has not started
         self.scheduler: Scheduler | None = None
         if name is not None:
-            self.scheduler = scheduler_of(name, options.seed, machine.blocks)
-        self.slots = options.resident or machine.blocks
-        self.chunk = options.batch or batch_size(machine)
+            self.scheduler = scheduler_of(name, options.seed, self.blocks)
+        self.slots = options.resident or self.blocks
+        self.chunk = options.batch or min(map(batch_size, machines))
 
     # --- phases ---------------------------------------------------------------------------------------------
 
     def all(self) -> Outcome:
-        fresh: Iterable[Group] = self.chunks(0)
+        fresh: Iterable[Group] = (group for machine in self.machines for group in self.chunks(machine))
         standing: list[Group] = []
         first = True
         while True:
@@ -154,9 +202,9 @@ class _Run:
             standing = parked if not any(group.solo for group in parked) else self.gather(parked)
         return Outcome(self.phases, self.block_phases, self.batched, self.steps)
 
-    def chunks(self, start: int) -> Iterator[Group]:
-        """The blocks from `start` on as groups, whole rows of the grid or equal parts of one."""
-        total, row = self.machine.blocks, self.machine.grid[0]
+    def chunks(self, machine: Machine) -> Iterator[Group]:
+        """The blocks of a kernel as groups, whole rows of the grid or equal parts of one."""
+        start, total, row = 0, machine.blocks, machine.grid[0]
         while start < total:
             if self.chunk >= row:
                 stop = min(total, start + self.chunk // row * row)
@@ -164,17 +212,17 @@ class _Run:
                 begin = start // row * row
                 equal = -(-row // -(-row // self.chunk))
                 stop = min(begin + row, start + equal, total)
-            yield Group(self.machine, np.arange(start, stop, dtype=np.int64))
+            yield Group(machine, np.arange(machine.first + start, machine.first + stop, dtype=np.int64), machine.start)
             start = stop
 
     def phase(self, standing: list[Group], fresh: Iterable[Group]) -> list[Group]:
         """All blocks to the next barrier or their end; gives those at a barrier."""
         if self.scheduler is not None:
-            return self.solo(self.scheduler, [], standing, 0 if fresh else self.machine.blocks)
+            return self.solo(self.scheduler, [], standing, 0 if fresh else self.blocks)
         parked: list[Group] = []
         behind = list(reversed(standing))
         unstarted = iter(fresh)
-        begun = 0 if fresh else self.machine.blocks
+        begun = 0 if fresh else self.blocks
         while True:
             if behind:
                 group = behind.pop()
@@ -196,8 +244,9 @@ class _Run:
             group.rounds = 0
             group.spin = None
             group.limit = 1
-        if self.machine.detector is not None:
-            self.machine.detector.barrier()
+        detector = self.machines[0].detector
+        if detector is not None:
+            detector.barrier()
 
     def gather(self, parked: list[Group]) -> list[Group]:
         """After a phase of single blocks: groups again, unless a scheduler was asked for."""
@@ -251,7 +300,7 @@ class _Run:
         self.left.append((group.ids, statement if isinstance(statement, ir.Leave) else None))
         self.count(group)
         if self.options.progress is not None:
-            self.options.progress(self.ended, self.machine.blocks)
+            self.options.progress(self.ended, self.blocks)
 
     def count(self, group: Group) -> None:
         self.block_phases += group.size
@@ -415,7 +464,6 @@ class _Run:
 
     def solo(self, scheduler: Scheduler, parked: list[Group], standing: list[Group], begun: int) -> list[Group]:
         """Blocks as coroutines until each is at a barrier or over; blocks from `begun` on have not started."""
-        machine = self.machine
         watching = self.code.has_while
         self.log.clear()
         self.stuck.clear()
@@ -426,14 +474,16 @@ class _Run:
                 live[int(single.ids[0])] = single
         waiting = sum(group.size for group in parked)
         next_block = begun
-        total = machine.blocks
-        machine.watching = watching
-        machine.changed = self.change
+        total = self.blocks
+        for machine in self.machines:
+            machine.watching = watching
+            machine.changed = self.change
 
         def start() -> None:
             nonlocal next_block
             while next_block < total and len(live) + waiting < self.slots:
-                live[next_block] = Group(machine, np.asarray([next_block], np.int64))
+                owner = next(m for m in self.machines if next_block < m.first + m.blocks)
+                live[next_block] = Group(owner, np.asarray([next_block], np.int64), owner.start)
                 next_block += 1
 
         start()
@@ -477,7 +527,8 @@ class _Run:
                     self.round_of_one(group, block, loop, runnable)
                     group.pc = instruction.target
         finally:
-            machine.watching = False
+            for machine in self.machines:
+                machine.watching = False
         self.judge(parked, range(next_block, total))
         return parked
 

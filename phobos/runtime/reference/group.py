@@ -30,10 +30,11 @@ class Split(Exception):
 
 
 class Group:
-    """`ids` are linear block numbers, ascending. `env` maps a variable to its value (see `numbers`).
+    """`ids` are linear block numbers, ascending, counted over all kernels that run side by side.
 
-    A view's value is the tuple of its starts and lengths. `written` holds, for a tile declared without a
-    value, which of its cells have one; a tile that is absent there is written all over.
+    `env` maps a variable to its value (see `numbers`). A view's value is the tuple of its starts and lengths.
+    `written` holds, for a tile declared without a value, which of its cells have one; a tile that is absent there is
+    written all over.
     """
 
     __slots__ = (
@@ -69,10 +70,11 @@ class Group:
         self.limit = 1
         x, y, _ = machine.grid
         if self.size == 1:
-            n = int(ids[0])
+            n = int(ids[0]) - machine.first
             self.coordinates: tuple[Value, Value, Value] = (n % x, n // x % y, n // (x * y))
         else:
-            self.coordinates = (_same(ids % x), _same(ids // x % y), _same(ids // (x * y)))
+            local = ids - machine.first if machine.first else ids
+            self.coordinates = (_same(local % x), _same(local // x % y), _same(local // (x * y)))
 
     def decide(self, condition: Value) -> bool:
         """A condition as one answer for the whole group."""

@@ -16,6 +16,7 @@ from phobos.runtime.reference.faults import Fault, Site, cell
 from phobos.runtime.reference.group import Group
 from phobos.runtime.reference.numbers import DTYPES, Array, Value, bits, convert, python, wrap
 from phobos.runtime.reference.windows import Piece, Window, part, window
+from phobos.semantics.program import Program
 from phobos.value import value
 
 if TYPE_CHECKING:
@@ -58,17 +59,27 @@ class Detector(Protocol):
 
 
 class Machine:
-    """One run. `dims`, `params` and `grid` are numbers; `buffers` are by tensor name."""
+    """One kernel of a run. `dims`, `params` and `grid` are numbers; `buffers` are by tensor name.
+
+    Where kernels run side by side, `code` is that of all of them: this one begins at `start`, and its blocks are
+    numbered from `first` on.
+    """
 
     def __init__(
         self,
+        program: Program,
         code: Code,
         grid: tuple[int, int, int],
         dims: Mapping[str, int],
         params: Mapping[str, Value],
         buffers: Mapping[str, Buffer],
+        start: int = 0,
+        first: int = 0,
     ) -> None:
+        self.program = program
         self.code = code
+        self.start = start
+        self.first = first
         self.grid = grid
         self.blocks = grid[0] * grid[1] * grid[2]
         self.dims = dict(dims)

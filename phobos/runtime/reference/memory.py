@@ -21,7 +21,7 @@ def batch_size(machine: Machine) -> int:
 def footprint(machine: Machine) -> tuple[int, int]:
     """Bytes of the largest tile of one block, and of all its variables together; each at least 8."""
     largest = held = 8
-    program = machine.code.program
+    program = machine.program
     for variable in program.variables:
         if variable.kind != "view":
             held += _bytes(machine, variable.type)
@@ -65,6 +65,6 @@ def _atom(machine: Machine, atom: Atom) -> int | None:
         held = machine.params.get(name)
         return int(held) if isinstance(held, int) else None
     if kind == "const" and isinstance(name, str):
-        constant = machine.code.program.constants.get(name)
+        constant = machine.program.constants.get(name)
         return constant.value if constant is not None else None
     return None

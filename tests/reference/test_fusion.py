@@ -1,0 +1,317 @@
+"""Fusions in the reference runtime: the results of their kernels one after another, and races without a barrier."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import phobos
+from phobos.runtime.judge import Judging, judge, prepare
+from phobos.runtime.kernel import LaunchOptions
+from phobos.runtime.reference.execute import Options, execute_phases
+from phobos.runtime.reference.faults import Fault
+
+CHAIN = """
+kernel double(X: tensor<f32>[N], Y: tensor<f32>[N]) {
+    let p = ctx.block.x
+    Y[p * 64 :+ 64] = X[p * 64 :+ 64] * 2.0
+}
+kernel add(Y: tensor<f32>[N], Z: tensor<f32>[N]) {
+    let p = ctx.block.x
+    Z[p * 128 :+ 128] = Y[p * 128 :+ 128] + 1.0
+}
+kernel triple(X: tensor<f32>[N], W: tensor<f32>[N]) {
+    let p = ctx.block.x
+    W[p * 32 :+ 32] = X[p * 32 :+ 32] * 3.0
+}
+kernel both(Z: tensor<f32>[N], W: tensor<f32>[N], R: tensor<f32>[N]) {
+    let p = ctx.block.x
+    R[p * 64 :+ 64] = Z[p * 64 :+ 64] + W[p * 64 :+ 64]
+}
+kernel back(Y: tensor<f32>[N], X: tensor<f32>[N]) {
+    let p = ctx.block.x
+    X[p * 64 :+ 64] = Y[p * 64 :+ 64]
+}
+"""
+
+SOFTMAX = """
+kernel largest(X: tensor<f32>[R, C], M: tensor<f32>[R, 1]) {
+    let row = ctx.block.x
+    var m: tile<f32>[1, 64] = X[row :+ 1, 0 :+ 64]
+    for c in range(64, C, 64) { m = tmax(m, X[row :+ 1, c :+ 64]) }
+    M[row :+ 1, 0 :+ 1] = rowmax(m)
+}
+kernel total(X: tensor<f32>[R, C], M: tensor<f32>[R, 1], S: tensor<f32>[R, 1]) {
+    let row = ctx.block.x
+    var s: tile<f32>[1, 64] = exp(X[row :+ 1, 0 :+ 64] - M[row :+ 1, 0 :+ 1])
+    for c in range(64, C, 64) { s += exp(X[row :+ 1, c :+ 64] - M[row :+ 1, 0 :+ 1]) }
+    S[row :+ 1, 0 :+ 1] = rowsum(s)
+}
+@aligned(C = 64)
+kernel divide(X: tensor<f32>[R, C], M: tensor<f32>[R, 1], S: tensor<f32>[R, 1], Y: tensor<f32>[R, C]) {
+    let row = ctx.block.y
+    let c = ctx.block.x * 64
+    Y[row :+ 1, c :+ 64] = exp(X[row :+ 1, c :+ 64] - M[row :+ 1, 0 :+ 1]) / S[row :+ 1, 0 :+ 1]
+}
+"""
+
+ATOMIC = """
+kernel count(X: tensor<f32>[N], C: tensor<i32>[8]) {
+    let p = ctx.block.x
+    let x = X[p]
+    if x > 0.5 { atomic_add(C, p % 8, 1) }
+    X[p] = 0.0
+}
+kernel reset(C: tensor<i32>[8], U: tensor<i32>[8]) {
+    let p = ctx.block.x
+    U[p] = C[p]
+    C[p] = 0
+}
+"""
+
+
+def arrays(n: int, *names: str) -> dict[str, Any]:
+    made = {name: np.full(n, np.nan, np.float32) for name in names}
+    made["X"] = np.random.default_rng(3).standard_normal(n).astype(np.float32)
+    return made
+
+
+def one_after_another(text: str, names: str, given: dict[str, Any]) -> dict[str, Any]:
+    kernels = kernels_of(text)
+    held = {name: array.copy() for name, array in given.items()}
+    for name in names.split("+"):
+        kernel = kernels[name]
+        wanted = kernel.analysed()[1].program.tensors
+        kernel(**{tensor: held[tensor] for tensor in wanted})
+    return held
+
+
+def kernels_of(text: str) -> Any:
+    from phobos.runtime.kernel import Kernels
+
+    return Kernels("<text>", text)
+
+
+def fusion_of(text: str, names: str, order: str = "ask") -> Any:
+    kernels = kernels_of(text)
+    return phobos.fuse(*(kernels[name] for name in names.split("+")), order=order)
+
+
+@pytest.mark.parametrize("names", ["double+triple", "double+add", "double+triple+add+both", "double+back+triple"])
+@pytest.mark.parametrize("how", [{}, {"grid": 1}, {"grid": 3}, {"schedule": "persistent-blocked"}, {"resident": 50}])
+@pytest.mark.parametrize("n", [1, 64, 1000])
+def test_a_fusion_is_its_kernels_one_after_another(names: str, how: dict[str, Any], n: int) -> None:
+    fused = fusion_of(CHAIN, names)
+    if "grid" in how and len(fused.analysed()[1].program.fusion.phases) == 1:
+        how = {**how, "schedule": "persistent-interleaved"}
+    wanted = [p.name for p in fused.analysed()[1].program.parameters]
+    given = {name: array for name, array in arrays(n, "Y", "Z", "W", "R").items() if name in wanted}
+    expected = one_after_another(CHAIN, names, given)
+    for scheduler in (None, "round-robin", "random", "adversarial"):
+        held = {name: array.copy() for name, array in given.items()}
+        fused.reference(**held, **how, detect="races", scheduler=scheduler, seed=5)
+        for name in wanted:
+            assert held[name].tobytes() == expected[name].tobytes(), (name, scheduler)
+
+
+@pytest.mark.parametrize("schedule", ["persistent-blocked", "persistent_interleaved"])
+def test_softmax_over_three_kernels(schedule: str) -> None:
+    x = np.random.default_rng(0).standard_normal((9, 192)).astype(np.float32)
+    held = {
+        "X": x, "M": np.zeros((9, 1), np.float32), "S": np.zeros((9, 1), np.float32), "Y": np.zeros_like(x)
+    }  # fmt: skip
+    expected = one_after_another(SOFTMAX, "largest+total+divide", held)
+    fused = fusion_of(SOFTMAX, "largest+total+divide")
+    plan = fused.plan(**held, schedule=schedule)
+    assert [[kernel for kernel, _ in phase.kernels] for phase in plan.phases] == [["largest"], ["total"], ["divide"]]
+    assert plan.phases[2].kernels == (("divide", (3, 9, 1)),)
+    fused.reference(**held, schedule=schedule, detect="races")
+    for name, array in held.items():
+        assert array.tobytes() == expected[name].tobytes()
+    np.testing.assert_allclose(held["Y"].sum(1), 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize("scheduler", [None, "random", "adversarial"])
+@pytest.mark.parametrize(("text", "names", "n"), [(CHAIN, "double+add", 256), (ATOMIC, "count+reset", 24)])
+def test_without_its_barrier_a_fusion_races(text: str, names: str, n: int, scheduler: str | None) -> None:
+    """The barrier is needed: the same kernels side by side are caught, and with it nothing is."""
+    fused = fusion_of(text, names)
+    held: dict[str, Any] = arrays(n, "Y", "Z")
+    held |= {"C": np.zeros(8, np.int32), "U": np.zeros(8, np.int32)}
+    held = {p.name: held[p.name] for p in fused.analysed()[1].program.parameters}
+    bound = fused.bound((), held, {})
+    prepared = prepare(fused, bound, (), held, LaunchOptions())
+    judge(prepared, Judging("races", scheduler, 1))
+    assert len(prepared.phases) == 2
+    together = tuple(kernel for phase in prepared.phases for kernel in phase)
+    prepared.arrays["X"][...] = 1
+    how = Options(races=True, scheduler=scheduler, seed=1)
+    with pytest.raises(Fault) as caught:
+        execute_phases((together,), prepared.arrays, {}, bound.dims, how)
+    assert caught.value.kind == "race"
+    first, second = names.split("+")
+    assert f"of `{first}`" in caught.value.notes[-1] and f"of `{second}`" in caught.value.notes[-1]
+    blocks = [grid[0] for _, grid in together]
+    low, high = caught.value.blocks
+    assert low < blocks[0] <= high < sum(blocks)  # one of either kernel
+
+
+def test_a_race_inside_one_kernel_of_a_fusion_is_found() -> None:
+    text = (
+        CHAIN
+        + """
+kernel wild(X: tensor<f32>[N], V: tensor<f32>[N]) {
+    let p = ctx.block.x
+    V[p * 64 :+ 64] = 0.0
+    V[0 :+ 1] = X[p :+ 1]
+}
+"""
+    )
+    fused = fusion_of(text, "double+wild")
+    with pytest.raises(phobos.KernelFault, match="different values to V"):
+        fused.reference(**arrays(256, "Y", "V"), detect="races")
+
+
+def test_what_was_told_to_be_independent_is_still_watched() -> None:
+    text = """
+kernel fill(Y: tensor<f32>[N]) {
+    let p = ctx.block.x
+    Y[p * 8 :+ 8] = 1.0
+}
+kernel pick(I: tensor<i32>[N], Y: tensor<f32>[N], V: tensor<f32>[N]) {
+    let p = ctx.block.x
+    let i = I[p]
+    V[p] = Y[i]
+}
+"""
+    held: dict[str, Any] = {"Y": np.zeros(16, np.float32), "I": np.zeros(16, np.int32), "V": np.zeros(16, np.float32)}
+    with pytest.raises(phobos.KernelFault) as caught:
+        fusion_of(text, "fill+pick", "independent").reference(**held, detect="races")
+    assert caught.value.kind == "race"
+    fusion_of(text, "fill+pick", "barrier").reference(**held, detect="races")
+    assert (held["V"] == 1).all()
+    with pytest.raises(phobos.CheckError, match="whether `pick` must wait for `fill` is not known"):
+        fusion_of(text, "fill+pick")
+
+
+# --- the plan -----------------------------------------------------------------------------------------------
+
+
+def test_the_plan_says_why() -> None:
+    fused = fusion_of(CHAIN, "double+triple+add+both")
+    plan = fused.plan(**arrays(1000, "Y", "Z", "W", "R"), resident=12)
+    assert plan.grid == (12, 1, 1) and plan.schedule == "persistent-interleaved"
+    assert [phase.blocks for phase in plan.phases] == [16 + 32, 8, 16]
+    text = str(plan)
+    assert "`triple` need not wait for `double`: both only read `X`" in text
+    assert "before phase 2: `add` reads `Y` (line 8), which `double` writes (line 4): both touch Y[" in text
+    assert plan.as_dict()["phases"][0]["kernels"][1] == {"kernel": "triple", "grid": [32, 1, 1]}
+    few = fused.plan(**arrays(100, "Y", "Z", "W", "R"), resident=12)
+    assert few.grid == (6, 1, 1) and "the blocks of its largest phase" in few.grid_source
+
+
+def test_kernels_with_no_barrier_are_launched_as_they_are() -> None:
+    fused = fusion_of(CHAIN, "double+triple")
+    plan = fused.plan(**arrays(1000, "Y", "W"))
+    assert plan.schedule == "flat" and plan.grid == (48, 1, 1)
+    plan = fused.plan(**arrays(1000, "Y", "W"), schedule="persistent-blocked", resident=7)
+    assert plan.schedule == "persistent-blocked" and plan.grid == (7, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("names", "how", "said"),
+    [
+        ("double+add", {"schedule": "flat"}, "has no grid barrier, but these kernels need 1 between them"),
+        ("double+triple", {"grid": 4}, "under schedule 'flat' the grid of a fusion follows from its kernels"),
+        ("double+add", {"grid": (2, 2)}, "counted along one dimension, not 2 x 2 x 1"),
+        ("double+add", {"grid": 9, "resident": 8}, "a grid of 9 workers is not resident: 8 fit at once"),
+        ("double+add", {"schedule": "sideways"}, "no schedule is called 'sideways'"),
+        ("double+triple", {"schedule": "xyz"}, "launches the grid of one kernel, these are 2"),
+    ],
+)
+def test_launches_that_are_refused(names: str, how: dict[str, Any], said: str) -> None:
+    fused = fusion_of(CHAIN, names)
+    wanted = [p.name for p in fused.analysed()[1].program.parameters]
+    held = {name: array for name, array in arrays(256, "Y", "Z", "W").items() if name in wanted}
+    with pytest.raises(phobos.LaunchError, match=said):
+        fused.plan(**held, **how)
+
+
+def test_arrays_that_no_barrier_orders_must_lie_apart() -> None:
+    held = arrays(256, "Y", "W")
+    held["W"] = held["Y"]
+    with pytest.raises(phobos.LaunchError, match="`Y` and `W` share memory"):
+        fusion_of(CHAIN, "double+triple").plan(**held)
+    held = arrays(256, "Y", "Z")
+    held["Z"] = held["X"]  # `add` runs behind a barrier, and may write what `double` has read
+    fusion_of(CHAIN, "double+add").plan(**held)
+
+
+def test_extents_agree_over_all_kernels() -> None:
+    held = arrays(256, "Y", "Z")
+    held["Z"] = np.zeros(255, np.float32)
+    with pytest.raises(phobos.LaunchError, match="`N` is 256"):
+        fusion_of(CHAIN, "double+add").plan(**held)
+
+
+def test_nothing_to_do() -> None:
+    held = arrays(0, "Y", "Z")
+    fusion_of(CHAIN, "double+add").reference(**held, detect="races")
+
+
+# --- fuse ---------------------------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_fused() -> None:
+    kernels = kernels_of(CHAIN)
+    with pytest.raises(phobos.LaunchError, match="nothing to fuse"):
+        phobos.fuse()
+    with pytest.raises(phobos.LaunchError, match="is no kernel"):
+        phobos.fuse(kernels.double, "add")  # type: ignore[arg-type]
+    with pytest.raises(phobos.LaunchError, match="not of one file"):
+        phobos.fuse(kernels.double, kernels_of(SOFTMAX).total)
+    with pytest.raises(phobos.LaunchError, match="no order is called 'maybe'"):
+        phobos.fuse(kernels.double, kernels.add, order="maybe")
+    assert phobos.fuse(kernels.double).name == "double"
+
+
+def test_a_fusion_of_kernels_that_do_not_agree() -> None:
+    text = (
+        CHAIN
+        + """
+kernel halves(X: tensor<f16>[N], H: tensor<f16>[N]) {
+    let p = ctx.block.x
+    H[p * 64 :+ 64] = X[p * 64 :+ 64]
+}
+"""
+    )
+    with pytest.raises(phobos.CheckError, match="`X` is not one tensor in `double` and `halves`") as caught:
+        fusion_of(text, "double+halves")
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.code == "PH104" and len(diagnostic.related) == 1
+
+
+def test_constants_are_one_in_all_kernels() -> None:
+    text = """
+@autotune(T in [32, 64])
+kernel a(X: tensor<f32>[N], Y: tensor<f32>[N]) {
+    let p = ctx.block.x
+    Y[p * T :+ T] = X[p * T :+ T] + 1.0
+}
+@autotune(T in [32, 64])
+kernel b(Y: tensor<f32>[N], Z: tensor<f32>[N]) {
+    let p = ctx.block.x
+    Z[p * T :+ T] = Y[p * T :+ T] + 1.0
+}
+"""
+    fused = fusion_of(text, "a+b")
+    held = arrays(256, "Y", "Z")
+    assert [phase.blocks for phase in fused.plan(**held).phases] == [8, 8]
+    plan = fused.plan(**held, constants={"T": 64})
+    assert [phase.blocks for phase in plan.phases] == [4, 4] and plan.constants == {"T": 64}
+    with pytest.raises(phobos.LaunchError, match="has no constant `Q`"):
+        fused.plan(**held, constants={"Q": 64})
+    fused(**held)
+    np.testing.assert_array_equal(held["Z"], held["X"] + 1 + 1)
