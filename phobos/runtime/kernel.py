@@ -329,10 +329,12 @@ class Kernel:
 
         return compiled(self, module, unit, target)
 
-    def persistent_grid(self, constants: Mapping[str, int] | None = None, device: int = 0) -> int:
-        """How many blocks of this kernel a GPU holds at once."""
+    def persistent_grid(self, constants: Mapping[str, int] | None = None, device: int | None = None) -> int:
+        """How many blocks of this kernel a GPU holds at once; by default the one that is current in this thread."""
         module, unit = self.analysed(constants)
         gate.demand(self.findings + gate.own_errors(module, unit), self.name, on_device=False)
+        from phobos.runtime.cuda import driver
         from phobos.runtime.cuda.launch import resident_blocks
 
-        return resident_blocks(self, unit.program, device)
+        current = driver.current_device() if device is None else device
+        return resident_blocks(self, unit.program, current or 0)
