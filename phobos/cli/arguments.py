@@ -67,6 +67,16 @@ def add_order(parser: argparse._ActionsContainer) -> None:
     )  # fmt: skip
 
 
+def order_for(arguments: argparse.Namespace) -> str | None:
+    """What `--order` says. Raises InputError where `--kernel` is no fusion."""
+    from phobos.errors import InputError
+
+    order: str | None = arguments.order
+    if order is not None and "+" not in (arguments.kernel or ""):
+        raise InputError("--order is for a fusion: --kernel K1+K2")
+    return order
+
+
 def use_colour(stream: object = None) -> bool:
     """Whether to paint what goes to `stream` (default stdout): a terminal, and nobody said no."""
     import os

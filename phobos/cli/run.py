@@ -10,7 +10,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from phobos.cli.arguments import add_order, assignment, positive, use_colour
+from phobos.cli.arguments import add_order, assignment, order_for, positive, use_colour
 from phobos.cli.output import document
 from phobos.errors import InputError
 
@@ -75,8 +75,8 @@ def run(arguments: argparse.Namespace) -> int:
     headers = runs_of(arguments.file, source.text)
     kernels = Kernels(arguments.file, source.text)
     wanted = arguments.kernel
-    if arguments.order is not None and "+" not in (wanted or "") and not any("+" in (h.kernel or "") for h in headers):
-        raise InputError("--order is for a fusion: --kernel K1+K2")
+    if wanted is not None or not any("+" in (h.kernel or "") for h in headers):
+        order_for(arguments)
     chosen: list[Run] = [h for h in headers if wanted is None or h.kernel in (None, wanted)]
     if not chosen:
         chosen = [Run(0, wanted, {}, {}, ())]

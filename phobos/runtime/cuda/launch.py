@@ -26,8 +26,10 @@ from phobos.runtime.cuda import driver
 from phobos.runtime.cuda.reports import Channel
 from phobos.runtime.cuda.streams import library_of, stream_of
 from phobos.runtime.faults import refusal
+from phobos.runtime.fusing import arranged, form_for
 from phobos.runtime.placing import has_barrier, place
-from phobos.runtime.plan import Check, Plan
+from phobos.runtime.plan import Check, PhasePlan, Plan
+from phobos.semantics.fusion import FusedProgram
 from phobos.semantics.program import Program
 from phobos.value import value
 
@@ -53,7 +55,7 @@ class Loaded:
 
 @value
 class Ready:
-    """A launch that nothing forbids."""
+    """A launch that nothing forbids. `grids` are those of the virtual blocks of each kernel, in the order of phases."""
 
     kernel: Kernel
     bound: Bound
@@ -62,6 +64,7 @@ class Ready:
     device: int
     context: driver.Context
     barriers: tuple[str, ...]
+    grids: tuple[tuple[int, int, int], ...] = ()
 
 
 # A function, an event and a stream belong to a context, memory to a device: every key below says which.
@@ -168,8 +171,9 @@ def _load_once(module: Any, unit: Any, options: Options, device: int, context: d
 def _prepare(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
     from phobos.runtime.kernel import only_flat
 
-    only_flat(options)
-    _not_fused(bound.module, bound.unit)
+    fused = bound.program if isinstance(bound.program, FusedProgram) else None
+    if fused is None:
+        only_flat(options)
     device = int(bound.device.partition(":")[2] or 0)
     guarded = not options.host_checks
     checks = [] if guarded else aligned(bound)
@@ -180,6 +184,8 @@ def _prepare(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
     )  # fmt: skip
     with driver.on(device) as context:
         multiprocessors = max(driver.multiprocessors(device) - options.reserved_sms, 1)
+        if fused is not None:
+            lowering = replace(lowering, form=form_for(bound, fused.fusion, options))
         lowering = _based(bound, lowering, device, context)
 
         def resident(program: Program) -> tuple[int, str]:
@@ -194,8 +200,15 @@ def _prepare(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
             arguments = {**{name: held.array for name, held in bound.tensors.items()}, **bound.params}
             return bind(module, unit, unit.program, (), arguments)
 
-        chosen = dict(options.constants)
-        placement = place(bound, options.grid, resident, rebuilt, chosen)
+        schedule = "flat"
+        grids: tuple[tuple[int, int, int], ...] = ()
+        phases: tuple[PhasePlan, ...] = ()
+        if fused is not None:
+            arrangement = arranged(bound, fused.fusion, options, lambda: resident(bound.program))
+            placement, phases, schedule = arrangement.placement, arrangement.phases, arrangement.work.kind
+            grids = tuple(grid for phase in arrangement.kernels for _, grid in phase)
+        else:
+            placement = place(bound, options.grid, resident, rebuilt, dict(options.constants))
         bound = placement.bound
         loaded = _load(bound.module, bound.unit, lowering, device, context)
         _launchable(bound, loaded, placement.grid)
@@ -222,7 +235,7 @@ def _prepare(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
             grid_source=placement.source,
             block=bound.program.launch.threads,
             constants={name: constant.value for name, constant in bound.program.constants.items()},
-            schedule="flat",
+            schedule=schedule,
             shared_bytes=loaded.shared_bytes,
             registers=loaded.registers,
             ctas_per_sm=loaded.ctas_per_sm,
@@ -232,15 +245,9 @@ def _prepare(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
             timeout_source=source,
             checks=tuple(checks),
             notes=placement.notes,
+            phases=phases,
         )
-    return Ready(kernel, bound, loaded, made, device, context, barriers)
-
-
-def _not_fused(module: Any, unit: Any) -> None:
-    from phobos.semantics.fusion import FusedProgram
-
-    if isinstance(unit.program, FusedProgram):
-        raise refusal(module, unit, None, f"`{unit.program.name}` cannot be launched on a card yet", None)
+    return Ready(kernel, bound, loaded, made, device, context, barriers, grids)
 
 
 def _is_pitched(held: Any) -> bool:
@@ -463,6 +470,9 @@ def _argument(argument: Argument, ready: Ready, channel: Channel | None, address
         case "pitch":
             held = bound.tensors[argument.name]
             return ctypes.c_longlong(held.strides[0] // _size(held))
+        case "grid":
+            root, axis = argument.name.split()
+            return ctypes.c_uint(ready.grids[int(root)]["xyz".index(axis)])
         case "word":
             assert channel is not None
             return ctypes.c_uint64(next(iter(addresses.values()), channel.barrier(0)))
