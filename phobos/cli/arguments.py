@@ -57,45 +57,6 @@ def assignment(text: str) -> tuple[str, int]:
         raise argparse.ArgumentTypeError(f"{number!r} in {text!r} is not an integer") from None
 
 
-def named(text: str) -> tuple[str, str]:
-    name, equals, given = text.partition("=")
-    if not equals or not name.strip().isidentifier() or not given:
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
-    return name.strip(), given
-
-
-def device(text: str) -> str:
-    if text in ("auto", "cpu", "cuda") or (text.startswith("cuda:") and text[5:].isdigit()):
-        return text
-    raise argparse.ArgumentTypeError(f"{text!r} is no device: auto, cpu, cuda or cuda:N")
-
-
-def grid(text: str) -> tuple[int, ...]:
-    """`()` is auto."""
-    if text == "auto":
-        return ()
-    parts = text.split(",")
-    if not 1 <= len(parts) <= 3 or not all(part.isdigit() and int(part) > 0 for part in parts):
-        raise argparse.ArgumentTypeError(f"{text!r} is no grid: auto, N or X,Y,Z with numbers of at least 1")
-    return tuple(int(part) for part in parts)
-
-
-def seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < 1e9:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
-    return seconds
-
-
-def seed(text: str) -> int:
-    if not text.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is no seed: a whole number of at least 0")
-    return int(text)
-
-
 def add_order(parser: argparse._ActionsContainer) -> None:
     """`--order`, of the commands that take a fusion."""
     from phobos.semantics.orders import ORDERS
@@ -104,6 +65,16 @@ def add_order(parser: argparse._ActionsContainer) -> None:
         "--order", choices=ORDERS,
         help="of K1+K2, where nothing shows whether K2 must wait for K1: refuse (ask), a grid barrier, or none",
     )  # fmt: skip
+
+
+def order_for(arguments: argparse.Namespace) -> str | None:
+    """What `--order` says. Raises InputError where `--kernel` is no fusion."""
+    from phobos.errors import InputError
+
+    order: str | None = arguments.order
+    if order is not None and "+" not in (arguments.kernel or ""):
+        raise InputError("--order is for a fusion: --kernel K1+K2")
+    return order
 
 
 def use_colour(stream: object = None) -> bool:

@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from phobos.check.project import write
-from phobos.cli.arguments import assignment
+from phobos.cli.arguments import add_order, assignment, order_for
 from phobos.cli.output import document
 from phobos.errors import InputError
 
@@ -29,7 +29,8 @@ FORMATS = ("cuda", "ptx", "cubin", "sass", "facts", "contract")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a .ph file")
-    parser.add_argument("--kernel", metavar="K", help="which kernel, where the file has several")
+    parser.add_argument("--kernel", metavar="K", help="which kernel, where the file has several; K1+K2: their fusion")
+    add_order(parser)
     parser.add_argument("--format", choices=FORMATS, default="cuda", help="what to print (default cuda)")
     parser.add_argument("--target", default="sm_90a", metavar="T", help="a card or an architecture (default sm_90a)")
     parser.add_argument(
@@ -51,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
         arch = cards.target(arguments.target).arch
     except cards.UnknownTarget as error:
         raise InputError(str(error)) from None
-    kernel = load(arguments.file).one(arguments.kernel)
+    kernel = load(arguments.file).one(arguments.kernel, order_for(arguments))
     data = _made(kernel, arguments.format, arch, dict(arguments.set))
     if arguments.output:
         write(arguments.output, data)
@@ -65,10 +66,10 @@ def run(arguments: argparse.Namespace) -> int:
 def _made(kernel: Kernel, form: str, arch: str, constants: dict[str, int]) -> bytes:
     from phobos.diagnostic import Span
     from phobos.errors import CheckError, LaunchError
-    from phobos.lowering.decide import lower
     from phobos.lowering.options import MULTIPLE, Options
     from phobos.runtime import gate
-    from phobos.runtime.compiling import build, spelled
+    from phobos.runtime.compiling import build, lowered_for, spelled
+    from phobos.semantics.fusion import parts_of
 
     program = kernel.analysed()[1].program
     sizes = {name: number for name, number in constants.items() if name not in program.constants}
@@ -93,12 +94,14 @@ def _made(kernel: Kernel, form: str, arch: str, constants: dict[str, int]) -> by
         from phobos.semantics.report import report
 
         text = report(unit.program, line_of)
-        try:
-            spelled(module, unit, options)  # refuses what cannot be lowered
-            decided = json.dumps(facts_of(lower(unit.program, options), line_of), indent=2, ensure_ascii=False)
-        except LaunchError as error:
-            decided = f"  none: {error}"
-        return f"{text}\nlowering for {arch}\n{decided}\n".encode()
+        for part in parts_of(unit.program):
+            try:
+                lowered = lowered_for(module, unit, part, options)
+                decided = json.dumps(facts_of(lowered, line_of), indent=2, ensure_ascii=False)
+            except LaunchError as error:
+                decided = f"  none: {error}"
+            text += f"\nlowering for {arch}\n{decided}\n"
+        return text.encode()
     if form == "contract":
         from phobos.codegen import nvrtc
         from phobos.codegen.contract import contract_of

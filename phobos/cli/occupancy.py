@@ -9,12 +9,13 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from phobos.cli.arguments import assignment
+from phobos.cli.arguments import add_order, assignment, order_for
 from phobos.errors import InputError, LaunchError
 
 if TYPE_CHECKING:
     from phobos.codegen.cards import Target
     from phobos.runtime.kernel import Kernel
+    from phobos.semantics.fusion import Fusion
 
 EXAMPLE = """
 phobos occupancy examples/staged.ph
@@ -24,7 +25,8 @@ phobos occupancy gemm.ph --kernel gemm --target h200,a100,rtx4090 --set BM=128
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a .ph file")
-    parser.add_argument("--kernel", metavar="K", help="one kernel (default: all of the file)")
+    parser.add_argument("--kernel", metavar="K", help="one kernel, or K1+K2 for a fusion (default: all of the file)")
+    add_order(parser)
     parser.add_argument(
         "--target", metavar="T[,T...]", help="cards or architectures (default: the configured, else h200)"
     )
@@ -39,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     from phobos.runtime.kernel import load
 
     kernels = load(arguments.file)
-    chosen = [kernels.one(arguments.kernel)] if arguments.kernel else list(kernels)
+    chosen = [kernels.one(arguments.kernel, order_for(arguments))] if arguments.kernel else list(kernels)
     if not chosen:
         raise InputError(f"{arguments.file} holds no kernel")
     names = arguments.target.split(",") if arguments.target else _configured(arguments.file)
@@ -104,10 +106,13 @@ def _row(kernel: Kernel, target: Target, given: dict[str, int], count: int) -> d
 
 
 def _grid(program: Any, sizes: dict[str, int], resident: int | None) -> str:
+    from phobos.semantics.fusion import FusedProgram
     from phobos.semantics.grid import GridDisagrees, GridUnknown, blocks_at, cap_at, useful_work_at
 
     constants = {name: constant.value for name, constant in program.constants.items()}
     numbers = {**constants, **sizes}
+    if isinstance(program, FusedProgram):
+        return _workers(program.fusion, numbers, resident)
     if not program.is_persistent:
         try:
             return " x ".join(str(n) for n in blocks_at(program, numbers))
@@ -117,6 +122,19 @@ def _grid(program: Any, sizes: dict[str, int], resident: int | None) -> str:
         return "resident"
     useful, cap = useful_work_at(program, numbers), cap_at(program, numbers)
     return str(min(n for n in (resident, useful, cap[0] if cap else None) if n is not None))
+
+
+def _workers(fusion: Fusion, numbers: dict[str, int], resident: int | None) -> str:
+    """Workers of a fusion: one for each block of its largest phase, where a barrier needs it no more than fit."""
+    from math import prod
+
+    from phobos.semantics.grid import GridDisagrees, GridUnknown, blocks_at
+
+    try:
+        most = max(sum(prod(blocks_at(part, numbers)) for part in phase) for phase in fusion.members)
+    except (GridUnknown, GridDisagrees, KeyError):
+        return "by the launch" if resident is None or len(fusion.phases) == 1 else str(resident)
+    return str(most if resident is None or len(fusion.phases) == 1 else min(most, resident))
 
 
 def _print(rows: list[dict[str, Any]]) -> None:

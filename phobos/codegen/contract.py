@@ -14,8 +14,8 @@ from phobos.codegen.emitted import Emitted
 from phobos.codegen.resources import Resources
 from phobos.diagnostic import Span
 from phobos.semantics import ir
+from phobos.semantics.fusion import FusedProgram, Fusion, requirements_of
 from phobos.semantics.grid import describe, grid_of
-from phobos.semantics.obligations import obligations_of
 from phobos.semantics.program import Program
 
 VERSION = 1
@@ -25,7 +25,6 @@ def contract_of(
     program: Program, emitted: Emitted, resources: Resources | None, arch: str, line_of: Callable[[Span], int]
 ) -> dict[str, Any]:
     """The contract of one kernel at its constants, for one architecture."""
-    grid = grid_of(program)
     return {
         "version": VERSION,
         "kernel": program.name,
@@ -41,18 +40,7 @@ def contract_of(
         "arguments": [
             _argument(program, argument.kind, argument.name, argument.ctype) for argument in emitted.arguments
         ],
-        "grid": {
-            "persistent": grid.persistent,
-            "axes": [
-                {
-                    "read": axis.read,
-                    "blocks": [describe(use) for use in axis.uses],
-                    "reason": axis.reason,
-                }
-                for axis in grid.axes
-            ],
-            "constants": [constant.constant.name for constant in grid.constants],
-        },
+        "grid": _workers(program.fusion) if isinstance(program, FusedProgram) else _grid(program),
         "alignment_bytes": dict(sorted(emitted.wide.items())),
         "obligations": [
             {
@@ -61,7 +49,34 @@ def contract_of(
                 "reason": one.reason,
                 "line": line_of(one.span),
             }
-            for one in obligations_of(program)
+            for one in requirements_of(program)
+        ],
+    }
+
+
+def _grid(program: Program) -> dict[str, Any]:
+    grid = grid_of(program)
+    return {
+        "persistent": grid.persistent,
+        "axes": [
+            {"read": axis.read, "blocks": [describe(use) for use in axis.uses], "reason": axis.reason}
+            for axis in grid.axes
+        ],
+        "constants": [constant.constant.name for constant in grid.constants],
+    }
+
+
+def _workers(fusion: Fusion) -> dict[str, Any]:
+    """The grid of a fusion is one of workers; each kernel has its own grid of blocks, which its arguments are."""
+    several = len(fusion.phases) > 1
+    idle = {"read": False, "blocks": [], "reason": ""}
+    number = "any number of workers that are resident at once" if several else "one for each block of all kernels"
+    return {
+        "persistent": several,
+        "axes": [{"read": True, "blocks": [], "reason": number}, idle, idle],
+        "constants": [],
+        "phases": [
+            [{"kernel": program.name, "axes": _grid(program)["axes"]} for program in phase] for phase in fusion.members
         ],
     }
 

@@ -37,11 +37,15 @@ Merged = dict[tuple[str, str], Entry]  # by kind and name
 
 @value
 class Part:
-    """A kernel of a launch: `line_of` gives the line (from 1) of a span's start in `file`."""
+    """A kernel of a launch: `line_of` gives the line (from 1) of a span's start in `file`.
+
+    `waits` is the access for which a barrier stands before its phase.
+    """
 
     lowered: Lowered
     file: str
     line_of: Callable[[Span], int]
+    waits: Span | None = None
 
 
 def emit(lowered: Lowered, file: str, line_of: Callable[[Span], int]) -> Emitted:
@@ -63,7 +67,8 @@ def _as_launched(part: Part) -> Emitted:
     entries = [*_given(context), *_stopping(context.watched, len(barriers) == 1)]
     shared = _Shared([part])
     symbol = spelling.kernel_symbol(program.name)
-    text = [*_opening(part, symbol, entries), "  const int tid = threadIdx.x;", *shared.declaration, *_places(context)]
+    text = [*_opening([part], symbol, entries), "  const int tid = threadIdx.x;"]
+    text += [*shared.declaration, *_places(context)]
     if context.watched:
         text.append(_state(entries, "blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z)"))
     for what, axis in _used(lowered.body):
@@ -112,18 +117,18 @@ def emit_work(name: str, phases: Sequence[Sequence[Part]], form: Form) -> Emitte
     with out.block():
         for number, mine in enumerate(by_phase):
             if number:
-                program = mine[0].part.lowered.program
-                span = Span(None, program.kernel.name.start, program.kernel.name.end)
-                sites.append(Site("phase", span, (), f"before `{program.name}`", mine[0].number))
+                waiting = next((root for root in mine if root.part.waits is not None), mine[0])
+                program = waiting.part.lowered.program
+                place = waiting.part.waits or program.named
+                sites.append(Site("phase", place, (), f"before `{program.name}`", waiting.number))
                 out.line("state.block = blockIdx.x, state.blocks = gridDim.x;")
                 out.line(f"if (ph_grid_barrier(state, state.word, {len(sites) - 1})) return;")
             with out.block() if len(phases) > 1 else nullcontext():
                 _phase(out, mine, form, merged)
     text = [root.function() for root in roots]
     first = parts[0]
-    named = first.lowered.program.kernel.name
-    text.append(f"#line {first.line_of(Span(None, named.start, named.end))} {spelling.file_literal(first.file)}")
-    text += [*_opening(first, symbol, entries), *shared.declaration]
+    text.append(f"#line {first.line_of(first.lowered.program.named)} {spelling.file_literal(first.file)}")
+    text += [*_opening(parts, symbol, entries), *shared.declaration]
     if watched:
         text.append(_state(entries, "blockIdx.x"))
     text += [*out.lines[1:-1], "}\n"]
@@ -295,9 +300,10 @@ def _stopping(watched: bool, grouped: bool) -> list[Entry]:
     return found
 
 
-def _opening(part: Part, symbol: str, entries: Sequence[Entry]) -> list[str]:
-    launch = part.lowered.program.launch
-    bounds = f"{launch.threads}, {launch.min_blocks}" if launch.min_blocks else f"{launch.threads}"
+def _opening(parts: Sequence[Part], symbol: str, entries: Sequence[Entry]) -> list[str]:
+    launches = [part.lowered.program.launch for part in parts]
+    least = max(launch.min_blocks or 0 for launch in launches)
+    bounds = f"{launches[0].threads}, {least}" if least else f"{launches[0].threads}"
     parameters = ",\n".join(f"    {argument.ctype} {name}" for argument, name in entries)
     return [f'extern "C" __global__ void __launch_bounds__({bounds})', f"{symbol}(", parameters + ") {"]
 

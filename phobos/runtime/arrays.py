@@ -126,12 +126,26 @@ def _from_interface(name: str, given: Any, interface: dict[str, Any]) -> Given:
     pointer, read_only = interface["data"]
     device = getattr(given, "device", None)
     number = getattr(device, "id", getattr(device, "index", None))
+    if number is None and isinstance(device, int):
+        number = device
     if number is None and hasattr(given, "__dlpack_device__"):
         number = given.__dlpack_device__()[1]
+    if number is None:
+        number = _asked(pointer)
     return Given(
-        given, shape, dtype, tuple(strides) if strides else _contiguous(shape, SIZES[dtype]), f"cuda:{number or 0}",
+        given, shape, dtype, tuple(strides) if strides else _contiguous(shape, SIZES[dtype]), f"cuda:{number}",
         pointer, not read_only,
     )  # fmt: skip
+
+
+def _asked(pointer: int) -> int:
+    """The device of an array that does not say it: of its memory, else (an empty array) of the current context."""
+    from phobos.runtime.cuda import driver
+
+    found = driver.device_of_pointer(pointer) if pointer else None
+    if found is None:
+        found = driver.current_device()
+    return found or 0
 
 
 def _from_attributes(name: str, given: Any, device: str) -> Given:

@@ -18,6 +18,7 @@ from phobos.lowering.options import Options
 from phobos.runtime.faults import refusal
 from phobos.semantics import ir
 from phobos.semantics.fusion import FusedProgram
+from phobos.semantics.program import Program
 from phobos.value import value
 
 if TYPE_CHECKING:
@@ -69,13 +70,35 @@ def compiled(kernel: Kernel, module: Module, unit: Unit, target: str) -> Compile
 
 def spelled(module: Module, unit: Unit, options: Options) -> Emitted:
     """The CUDA text alone. Raises LaunchError where something of the kernel cannot run on a GPU."""
-    from phobos.codegen.work import emit
+    from phobos.codegen.work import emit, emit_work
+
+    program = unit.program
+
+    def line_of(span: Span) -> int:
+        place = module.absolute(unit, span)
+        return module.file.text.count("\n", 0, place.start) + 1
+
+    if not isinstance(program, FusedProgram):
+        return emit(lowered_for(module, unit, program, options), module.path, line_of)
+    from phobos.codegen.work import Part
+
+    fusion = program.fusion
+    waits = {b.later: b.relation.second.span for b in fusion.barriers if b.relation.second is not None}
+    phases = [
+        [
+            Part(lowered_for(module, unit, fusion.programs[n], options), module.path, line_of, waits.get(n))
+            for n in phase
+        ]
+        for phase in fusion.phases
+    ]  # fmt: skip
+    return emit_work(program.name, phases, options.form or fusion.form)
+
+
+def lowered_for(module: Module, unit: Unit, program: Program, options: Options) -> Lowered:
+    """The decisions for a kernel of `unit`. Raises LaunchError where something of it cannot run on a GPU."""
     from phobos.lowering.decide import lower
     from phobos.lowering.support import missing
 
-    program = unit.program
-    if isinstance(program, FusedProgram):
-        raise refusal(module, unit, None, f"`{program.name}` cannot be compiled yet", None)
     lacking = missing(program)
     if lacking:
         first = lacking[0]
@@ -84,12 +107,7 @@ def spelled(module: Module, unit: Unit, options: Options) -> Emitted:
         )
     lowered = lower(program, options)
     _check_shared(module, unit, lowered)
-
-    def line_of(span: Span) -> int:
-        place = module.absolute(unit, span)
-        return module.file.text.count("\n", 0, place.start) + 1
-
-    return emit(lowered, module.path, line_of)
+    return lowered
 
 
 def _check_shared(module: Module, unit: Unit, lowered: Lowered) -> None:
@@ -153,6 +171,8 @@ def _key(module: Module, unit: Unit, options: Options) -> str:
     settings = program.settings
     constants = [f"{name}={constant.value}" for name, constant in program.constants.items()]
     constants += [f"{name}:{size}" for name, size in settings.sizes] + list(settings.known_functions)
+    if isinstance(program, FusedProgram):
+        constants.append(str(program.fusion.phases))  # which the author's word has a part in
     return cache.emission_key([module.path, module.file.text, program.name, *constants, *options.key])
 
 

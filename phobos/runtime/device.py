@@ -29,7 +29,7 @@ def driver() -> tuple[int, str]:
     called = "a GPU answers"
     if library.cuDeviceGet(ctypes.byref(handle), 0) == 0 and library.cuDeviceGetName(label, 128, handle) == 0:
         called = f"{label.value.decode(errors='replace')} answers"
-    return count.value, called
+    return count.value, called if count.value == 1 else f"{called}, the first of {count.value}"
 
 
 def chosen(asked: str) -> tuple[str, str]:

@@ -11,15 +11,23 @@ from phobos.runtime.faults import refusal
 from phobos.runtime.placing import Extents, GridOption, Placement, extents_of, place
 from phobos.runtime.plan import Check, PhasePlan
 from phobos.semantics.fusion import Fusion
-from phobos.semantics.ordering import Relation
 from phobos.semantics.program import Program
-from phobos.semantics.schedules import FLAT, INTERLEAVED, PERSISTENT, ScheduleError, Work, schedule_called, share_out
+from phobos.semantics.schedules import (
+    FLAT,
+    INTERLEAVED,
+    PERSISTENT,
+    Form,
+    Schedule,
+    ScheduleError,
+    Work,
+    form_of,
+    schedule_called,
+    share_out,
+)
 from phobos.value import value
 
 if TYPE_CHECKING:
     from phobos.runtime.kernel import LaunchOptions
-
-DOES = {"reads": "reads", "writes": "writes", "updates": "has atomics on"}
 
 
 @value
@@ -41,12 +49,11 @@ def arranged(bound: Bound, fusion: Fusion, options: LaunchOptions, resident: Cal
     Kernels with a barrier between them are shared out among resident workers; those with none run a worker a block
     unless a persistent schedule is asked for.
     """
-    several = len(fusion.phases) > 1
     kernels, checks = _grids(bound, fusion)
     grids = [[grid for _, grid in phase] for phase in kernels]
     asked = _workers_asked(bound, options.grid)
     try:
-        schedule = schedule_called(options.schedule or (INTERLEAVED if several else FLAT), options.l2_group)
+        schedule = _schedule(fusion, options)
         held, why = None, ""
         if not schedule.is_persistent:
             if asked is not None:
@@ -73,6 +80,22 @@ def arranged(bound: Bound, fusion: Fusion, options: LaunchOptions, resident: Cal
         raise refusal(bound.module, bound.unit, None, str(error), None) from None
     placement = Placement(bound, work.launched, source, held, why, checks, ())
     return Arranged(placement, work, kernels, _phase_plans(bound, fusion, kernels))
+
+
+def form_for(bound: Bound, fusion: Fusion, options: LaunchOptions) -> Form:
+    """The form of the code for this launch, of which it can be asked how many workers fit. Raises LaunchError."""
+    kernels, _ = _grids(bound, fusion)
+    try:
+        work = share_out(_schedule(fusion, options), [[grid for _, grid in phase] for phase in kernels], 1)
+    except ScheduleError as error:
+        raise refusal(bound.module, bound.unit, None, str(error), None) from None
+    form = form_of(work)
+    assert form is not None, "several kernels are never launched as they are"
+    return form
+
+
+def _schedule(fusion: Fusion, options: LaunchOptions) -> Schedule:
+    return schedule_called(options.schedule or (INTERLEAVED if len(fusion.phases) > 1 else FLAT), options.l2_group)
 
 
 def _workers_asked(bound: Bound, grid: GridOption) -> int | None:
@@ -110,50 +133,11 @@ def _phase_plans(
     bound: Bound, fusion: Fusion, grids: tuple[tuple[tuple[Program, Extents], ...], ...]
 ) -> tuple[PhasePlan, ...]:
     """What stands in each phase, and why."""
-    names = [program.name for program in fusion.programs]
     found: list[PhasePlan] = []
-    for numbers, kernels in zip(fusion.phases, grids, strict=True):
-        waits = tuple(
-            f"`{names[one.later]}` {_reason(bound, one.relation, names[one.earlier])}"
-            for one in fusion.barriers if one.later in numbers
-        )  # fmt: skip
-        free = tuple(
-            f"`{names[one.second]}` need not wait for `{names[one.first]}`: {_freedom(bound, one.relation)}"
-            for one in fusion.together if one.second in numbers
-        )  # fmt: skip
+    for number, kernels in enumerate(grids):
+        waits, free = fusion.reasons(number, bound.line)
         found.append(PhasePlan(tuple((program.name, grid) for program, grid in kernels), waits, free))
     return tuple(found)
 
 
-def _reason(bound: Bound, relation: Relation, earlier: str) -> str:
-    first, second = relation.first, relation.second
-    assert first is not None and second is not None
-    text = (
-        f"{DOES[second.does]} `{second.tensor}` (line {bound.line(second.span)}), which `{earlier}` "
-        f"{DOES[first.does]} (line {bound.line(first.span)})"
-    )
-    if relation.verdict == "unknown":
-        return f"{text}; whether they meet is not known ({relation.reason}), and the order asked for is a barrier"
-    meeting = relation.meeting
-    if meeting is None or meeting.needs_data:
-        return text
-    cell = ", ".join(map(str, meeting.cell))
-    return f"{text}: both touch {second.tensor}[{cell}]{_at(meeting.sizes)}"
-
-
-def _at(sizes: tuple[tuple[str, int], ...]) -> str:
-    return f" at {', '.join(f'{name} = {number}' for name, number in sizes)}" if sizes else ""
-
-
-def _freedom(bound: Bound, relation: Relation) -> str:
-    if relation.verdict != "unknown":
-        return relation.reason
-    first, second = relation.first, relation.second
-    assert first is not None and second is not None
-    return (
-        f"on your word; whether they meet in a cell of `{first.tensor}` (lines {bound.line(first.span)} and "
-        f"{bound.line(second.span)}) is not known"
-    )
-
-
-__all__ = ["Arranged", "arranged"]
+__all__ = ["Arranged", "arranged", "form_for"]

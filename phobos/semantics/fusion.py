@@ -8,17 +8,19 @@ author has to.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from phobos.diagnostic import Related, Span
 from phobos.semantics import ir
 from phobos.semantics.copying import Copier, copied, joined
 from phobos.semantics.footprints import footprints_of
+from phobos.semantics.grid import grid_of
 from phobos.semantics.module import Module, Unit
 from phobos.semantics.obligations import Obligation, obligations_of
-from phobos.semantics.ordering import Relation, relation
-from phobos.semantics.orders import Order
+from phobos.semantics.ordering import Relation, relation, why_free, why_wait
+from phobos.semantics.orders import Order as Answer
 from phobos.semantics.program import Launch, Problem, Program
+from phobos.semantics.schedules import FLAT, INTERLEAVED, Form, Order
 from phobos.semantics.values import statements_of
 from phobos.semantics.waits import waits_of
 from phobos.value import value
@@ -57,6 +59,28 @@ class Fusion:
     overlaps: tuple[Obligation, ...]
 
     @property
+    def form(self) -> Form:
+        """The form of the code by what the texts say: as many axes as a kernel reads, workers only where they meet."""
+        orders = []
+        for phase in self.phases:
+            read = [[axis.read for axis in grid_of(self.programs[number]).axes] for number in phase]
+            orders.append(tuple(Order(3 if axes[2] else 2 if axes[1] else 1, 1) for axes in read))
+        return Form(INTERLEAVED if len(self.phases) > 1 else FLAT, tuple(orders))
+
+    def reasons(self, phase: int, line_of: Callable[[Span], int]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Why kernels of a phase wait for the one before, and why they need not wait for others, in sentences."""
+        names = [program.name for program in self.programs]
+        waits = [
+            f"`{names[one.later]}` {why_wait(one.relation, names[one.earlier], line_of)}"
+            for one in self.barriers if one.later in self.phases[phase]
+        ]  # fmt: skip
+        free = [
+            f"`{names[one.second]}` need not wait for `{names[one.first]}`: {why_free(one.relation, line_of)}"
+            for one in self.together if one.second in self.phases[phase]
+        ]  # fmt: skip
+        return tuple(waits), tuple(free)
+
+    @property
     def members(self) -> tuple[tuple[Program, ...], ...]:
         """The programs of each phase."""
         return tuple(tuple(self.programs[number] for number in phase) for phase in self.phases)
@@ -91,7 +115,7 @@ def requirements_of(program: Program) -> tuple[Obligation, ...]:
     return (*found, *program.fusion.overlaps) if isinstance(program, FusedProgram) else tuple(found)
 
 
-def fused(module: Module, names: Sequence[str], order: Order = "ask") -> Unit:
+def fused(module: Module, names: Sequence[str], order: Answer = "ask") -> Unit:
     """The kernels `names` of a file as one, called `a+b`. Raises NotFusible; KeyError for a name that is none."""
     units = tuple(module.kernels[name] for name in names)
     programs = tuple(unit.program for unit in units)
@@ -117,7 +141,7 @@ class _Part:
     attributes: dict[str, Span]
 
 
-def _made(module: Module, units: Sequence[Unit], order: Order) -> FusedProgram:
+def _made(module: Module, units: Sequence[Unit], order: Answer) -> FusedProgram:
     parts = tuple(_placed(module, units))
     problems = [*_unfit(parts), *_launches(parts), *_clashes(parts)]
     if problems:
@@ -297,7 +321,7 @@ def _span(thing: object) -> Span:
 # --- phases -------------------------------------------------------------------------------------------------
 
 
-def _arranged(parts: Sequence[_Part], order: Order) -> Fusion:
+def _arranged(parts: Sequence[_Part], order: Answer) -> Fusion:
     """Each kernel in the first phase behind all that it must wait for. Raises NotFusible where nobody knows."""
     programs = tuple(part.program for part in parts)
     known: dict[tuple[int, int], Relation] = {}
@@ -327,7 +351,7 @@ def _arranged(parts: Sequence[_Part], order: Order) -> Fusion:
     return Fusion(programs, phases, barriers, together, overlaps)
 
 
-def _waits(found: Relation, order: Order) -> bool:
+def _waits(found: Relation, order: Answer) -> bool:
     return found.verdict == "ordered" or (found.verdict == "unknown" and order == "barrier")
 
 

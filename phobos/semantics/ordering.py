@@ -7,7 +7,7 @@ are proved apart, or an example shows a cell in which they meet, or neither is k
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice, product
 from typing import Literal
 
@@ -64,6 +64,38 @@ class Relation:
     second: Touch | None
     meeting: Meeting | None
     reason: str
+
+
+def why_wait(found: Relation, earlier: str, line_of: Callable[[Span], int]) -> str:
+    """What a later kernel does that needs a barrier: said of it, `earlier` being the kernel it waits for."""
+    first, second = found.first, found.second
+    assert first is not None and second is not None
+    text = (
+        f"{_DOES[second.does]} `{second.tensor}` (line {line_of(second.span)}), which `{earlier}` "
+        f"{_DOES[first.does]} (line {line_of(first.span)})"
+    )
+    if found.verdict == "unknown":
+        return f"{text}; whether they meet is not known ({found.reason}), and the order asked for is a barrier"
+    if found.meeting is None or found.meeting.needs_data:
+        return text
+    cell = ", ".join(map(str, found.meeting.cell))
+    sizes = ", ".join(f"{name} = {number_}" for name, number_ in found.meeting.sizes)
+    return f"{text}: both touch {second.tensor}[{cell}]{f' at {sizes}' if sizes else ''}"
+
+
+def why_free(found: Relation, line_of: Callable[[Span], int]) -> str:
+    """Why no barrier is needed."""
+    if found.verdict != "unknown":
+        return found.reason
+    first, second = found.first, found.second
+    assert first is not None and second is not None
+    return (
+        f"on your word; whether they meet in a cell of `{first.tensor}` (lines {line_of(first.span)} and "
+        f"{line_of(second.span)}) is not known: {found.reason}"
+    )
+
+
+_DOES = {"reads": "reads", "writes": "writes", "updates": "has atomics on"}
 
 
 def relation(one: Program, other: Program) -> Relation:
@@ -311,4 +343,4 @@ def _listed(reasons: list[str]) -> str:
     return "; ".join(kept) if kept else "they use no tensor in common"
 
 
-__all__ = ["Meeting", "Relation", "Touch", "relation"]
+__all__ = ["Meeting", "Relation", "Touch", "relation", "why_free", "why_wait"]

@@ -7,6 +7,7 @@ and kept with the program by `fact`.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -83,6 +84,7 @@ class Program:
 
     __slots__ = (
         "_facts",
+        "_lock",
         "body",
         "constants",
         "dims",
@@ -144,6 +146,7 @@ class Program:
         self.settings = settings
         self.inlined = inlined
         self._facts: dict[Callable[[Program], object], object] = {}
+        self._lock = threading.RLock()
 
     @property
     def is_persistent(self) -> bool:
@@ -156,7 +159,9 @@ def fact(compute: Callable[[Program], T]) -> Callable[[Program], T]:
     def known(program: Program) -> T:
         facts = program._facts
         if compute not in facts:
-            facts[compute] = compute(program)
+            with program._lock:  # facts refer to one another's parts: two threads must not have two of one
+                if compute not in facts:
+                    facts[compute] = compute(program)
         return facts[compute]  # type: ignore[return-value]
 
     known.__doc__ = compute.__doc__

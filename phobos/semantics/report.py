@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from phobos.diagnostic import Span
 from phobos.semantics import ir
 from phobos.semantics.footprints import conflicts_of
+from phobos.semantics.fusion import FusedProgram, parts_of
 from phobos.semantics.grid import NAMES, describe, grid_of
 from phobos.semantics.grid import show as poly_text
 from phobos.semantics.masks import masks_of
@@ -23,7 +24,9 @@ LineOf = Callable[[Span], int]
 
 
 def report(program: Program, line_of: LineOf) -> str:
-    """The typed program and its facts, a line ending after every line."""
+    """The typed program and its facts, a line ending after every line; of a fusion, those of each kernel."""
+    if isinstance(program, FusedProgram):
+        return "\n".join([_fusion(program, line_of), *(report(part, line_of) for part in parts_of(program))])
     sections: list[tuple[str, Iterator[str]]] = [
         ("masks", _masks(program, line_of)),
         ("grid", _grid(program, line_of)),
@@ -37,6 +40,16 @@ def report(program: Program, line_of: LineOf) -> str:
         found = [f"  {line}\n" for line in lines]
         text.append(f"\n{title}\n{''.join(found) or '  none' + chr(10)}")
     return "".join(text)
+
+
+def _fusion(program: FusedProgram, line_of: LineOf) -> str:
+    lines = [f"fusion {program.name}"]
+    for number, members in enumerate(program.fusion.members):
+        waits, free = program.fusion.reasons(number, line_of)
+        lines += [f"  barrier: {reason}" for reason in waits]
+        lines.append(f"  phase {number + 1}: {', '.join(member.name for member in members)}")
+        lines += [f"  no barrier: {reason}" for reason in free]
+    return "\n".join(lines) + "\n"
 
 
 def _masks(program: Program, line_of: LineOf) -> Iterator[str]:

@@ -77,6 +77,7 @@ class FakeDriver:
             "launch_graph": lambda graph, stream: self.graphs[graph](),
             "elapsed_ms": lambda first, last: 1.0,
             "is_capturing": lambda stream: self.capturing,
+            "device_of_stream": lambda stream: None,
             "synchronize_stream": lambda stream: None,
             "synchronize": lambda: None,
             "new_event": lambda timing: 1,

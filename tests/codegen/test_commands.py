@@ -48,7 +48,8 @@ def test_contracts_follow_their_schema(capsys: pytest.CaptureFixture[str], name:
     jsonschema.validate(made, schema)
     assert made["kernel"] == name and made["cooperative"] == (name in ("staged", "normalise"))
     kinds = [argument["kind"] for argument in made["arguments"]]
-    assert kinds == sorted(kinds, key=["tensor", "scalar", "dim", "pitch", "word", "report", "timeout", "groups"].index)
+    order = ["tensor", "scalar", "dim", "pitch", "grid", "word", "report", "timeout", "groups"]
+    assert kinds == sorted(kinds, key=order.index)
 
 
 def test_facts_say_where_tiles_live_and_why(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -99,11 +99,11 @@ def test_the_table_of_cards_agrees_with_the_driver(cupy) -> None:
     if arch not in cards.LIMITS:
         pytest.skip(f"no limits for {arch}")
     checked = 0
-    with driver.on(0):
+    with driver.on(0) as context:
         for path in FILES:
             for one in Kernels(str(path), path.read_text()):
                 module, unit = one.analysed()
-                loaded = launch._load(module, unit, Options(arch=arch), 0)
+                loaded = launch._load(module, unit, Options(arch=arch), 0, context)
                 made = loaded.compiled
                 assert made.registers == loaded.registers, path
                 assert made.shared_bytes == loaded.shared_bytes, path

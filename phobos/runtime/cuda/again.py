@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -35,8 +36,11 @@ class Again:
             return False
         ready, library = known
         assert key is not None
-        self._known.move_to_end(key)
-        with driver.on(ready.device):
+        with suppress(KeyError):  # another thread may have made room meanwhile
+            self._known.move_to_end(key)
+        with driver.on(ready.device) as context:
+            if context != ready.context:
+                return False
             launch.run(ready, stream_of(options.stream, library, ready.device))
         return True
 
@@ -49,7 +53,8 @@ class Again:
         tensors = {name: replace(held, array=None) for name, held in ready.bound.tensors.items()}
         self._known[key] = (replace(ready, bound=replace(ready.bound, tensors=tensors)), library)
         while len(self._known) > MOST:
-            self._known.popitem(last=False)
+            with suppress(KeyError):
+                self._known.popitem(last=False)
 
 
 def signature(arguments: tuple[Any, ...], named: dict[str, Any], options: LaunchOptions) -> Hashable | None:
@@ -75,7 +80,7 @@ def signature(arguments: tuple[Any, ...], named: dict[str, Any], options: Launch
             return None
     chosen = (
         options.constants, options.grid, options.schedule, options.l2_group, options.timeout, options.unchecked,
-        options.debug, options.reserved_sms, options.host_checks, options.tuned,
+        options.debug, options.reserved_sms, options.host_checks,
     )  # fmt: skip
     return (tuple(parts), tuple(named), chosen)
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import ctypes
 import functools
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from phobos.errors import PhobosError
 
 Handle = int
+Context = Hashable  # names a context for as long as the process lives
 
 # names and numbers of cuda.h
 ATTRIBUTE_MULTIPROCESSORS = 16
@@ -29,6 +30,9 @@ NOT_READY = 600
 EVENT_NO_TIMING = 2
 STREAM_NON_BLOCKING = 1
 CAPTURE_RELAXED = 2
+POINTER_DEVICE = 9
+LEGACY_STREAM, PER_THREAD_STREAM = 1, 2  # the first is stream 0 by another name
+DEFAULT_STREAMS = (0, LEGACY_STREAM, PER_THREAD_STREAM)
 
 
 class DriverError(PhobosError):
@@ -77,6 +81,14 @@ def device_count() -> int:
     return count.value
 
 
+@functools.cache
+def handle(device: int) -> int:
+    """The driver's own number of a device, which it gives for its place in the list."""
+    number = ctypes.c_int()
+    call("cuDeviceGet", ctypes.byref(number), ctypes.c_int(device))
+    return number.value
+
+
 def version() -> tuple[int, int]:
     """The newest CUDA that the driver knows."""
     number = ctypes.c_int()
@@ -87,14 +99,14 @@ def version() -> tuple[int, int]:
 @functools.cache
 def device_name(device: int) -> str:
     text = ctypes.create_string_buffer(256)
-    call("cuDeviceGetName", text, 256, ctypes.c_int(device))
+    call("cuDeviceGetName", text, 256, ctypes.c_int(handle(device)))
     return text.value.decode("utf-8", "replace")
 
 
 @functools.cache
 def attribute(device: int, which: int) -> int:
     number = ctypes.c_int()
-    call("cuDeviceGetAttribute", ctypes.byref(number), which, ctypes.c_int(device))
+    call("cuDeviceGetAttribute", ctypes.byref(number), which, ctypes.c_int(handle(device)))
     return number.value
 
 
@@ -106,25 +118,82 @@ def capability(device: int) -> tuple[int, int]:
 def _primary(device: int) -> ctypes.c_void_p:
     """The context that CuPy, PyTorch and the CUDA runtime use on this device; kept for the life of the process."""
     context = ctypes.c_void_p()
-    call("cuDevicePrimaryCtxRetain", ctypes.byref(context), ctypes.c_int(device))
+    call("cuDevicePrimaryCtxRetain", ctypes.byref(context), ctypes.c_int(handle(device)))
     return context
 
 
 @contextmanager
-def on(device: int) -> Iterator[None]:
-    """Calls inside concern `device`. A current context on that device (a green one, say) stays the current one."""
+def on(device: int) -> Iterator[Context]:
+    """Calls inside concern `device`. A current context on that device (a green one, say) stays the current one.
+
+    Gives the context: what was loaded, created or counted in one is of no use in another, on the same device too.
+    """
     here, number = ctypes.c_void_p(), ctypes.c_int(-1)
     call("cuCtxGetCurrent", ctypes.byref(here))
     if here.value:
         call("cuCtxGetDevice", ctypes.byref(number))
-    if number.value == device:
-        yield
-        return
+        if number.value == handle(device):
+            yield "primary" if here.value == _primary(device).value else _identity(here)
+            return
     call("cuCtxPushCurrent_v2", _primary(device))
     try:
-        yield
+        yield "primary"
     finally:
         call("cuCtxPopCurrent_v2", ctypes.byref(ctypes.c_void_p()))
+
+
+def _identity(context: ctypes.c_void_p) -> Context:
+    """A number that no later context has, where the driver gives one; an address may come again."""
+    driver = library()
+    number = ctypes.c_ulonglong()
+    if driver is None or not hasattr(driver, "cuCtxGetId"):
+        return context.value
+    call("cuCtxGetId", context, ctypes.byref(number))
+    return number.value
+
+
+def current_device() -> int | None:
+    """The device of this thread's current context: the one that CuPy or PyTorch was told to use. None without one."""
+    here, number = ctypes.c_void_p(), ctypes.c_int()
+    if library() is None:
+        return None
+    call("cuCtxGetCurrent", ctypes.byref(here))
+    if not here.value:
+        return None
+    call("cuCtxGetDevice", ctypes.byref(number))
+    return _ordinal(number.value)
+
+
+def device_of_pointer(pointer: int) -> int | None:
+    """The device on which an address lies; None where the driver does not know it."""
+    number, driver = ctypes.c_int(), library()
+    if driver is None:
+        return None
+    status = driver.cuPointerGetAttribute(ctypes.byref(number), POINTER_DEVICE, ctypes.c_uint64(pointer))
+    return None if status else number.value
+
+
+def device_of_stream(stream: Handle) -> int | None:
+    """The device of a stream that somebody created; None for the streams that every context has."""
+    if stream in DEFAULT_STREAMS:
+        return None
+    context, here, number = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
+    call("cuStreamGetCtx", ctypes.c_void_p(stream), ctypes.byref(context))
+    call("cuCtxGetCurrent", ctypes.byref(here))
+    if context.value == here.value:
+        call("cuCtxGetDevice", ctypes.byref(number))
+        return _ordinal(number.value)
+    call("cuCtxPushCurrent_v2", context)
+    try:
+        call("cuCtxGetDevice", ctypes.byref(number))
+    finally:
+        call("cuCtxPopCurrent_v2", ctypes.byref(ctypes.c_void_p()))
+    return _ordinal(number.value)
+
+
+def _ordinal(number: int) -> int:
+    """The place in the list of the device that the driver calls `number`."""
+    return next(device for device in range(device_count()) if handle(device) == number)
 
 
 def multiprocessors(device: int) -> int:

@@ -9,6 +9,8 @@ current device after its dynamic shared size was set; 6. grid constants, compile
 from __future__ import annotations
 
 import ctypes
+import threading
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -24,8 +26,10 @@ from phobos.runtime.cuda import driver
 from phobos.runtime.cuda.reports import Channel
 from phobos.runtime.cuda.streams import library_of, stream_of
 from phobos.runtime.faults import refusal
+from phobos.runtime.fusing import arranged, form_for
 from phobos.runtime.placing import has_barrier, place
-from phobos.runtime.plan import Check, Plan
+from phobos.runtime.plan import Check, PhasePlan, Plan
+from phobos.semantics.fusion import FusedProgram
 from phobos.semantics.program import Program
 from phobos.value import value
 
@@ -51,21 +55,27 @@ class Loaded:
 
 @value
 class Ready:
-    """A launch that nothing forbids."""
+    """A launch that nothing forbids. `grids` are those of the virtual blocks of each kernel, in the order of phases."""
 
     kernel: Kernel
     bound: Bound
     loaded: Loaded
     plan: Plan
     device: int
+    context: driver.Context
     barriers: tuple[str, ...]
+    grids: tuple[tuple[int, int, int], ...] = ()
 
 
+# A function, an event and a stream belong to a context, memory to a device: every key below says which.
 _loaded: dict[tuple[object, ...], Loaded] = {}
 _channels: dict[tuple[object, ...], Channel] = {}
 _seen_barriers: set[tuple[int, int]] = set()
-_in_flight: dict[int, tuple[int, int]] = {}  # barrier address -> (stream, event)
+_in_flight: dict[tuple[int, int], tuple[object, int, driver.Context]] = {}
+"""(device, barrier address) -> (stream, event, context of the event)"""
 _pending: dict[int, tuple[Channel, Bound, CompiledKernel, list[int], float | None]] = {}
+_used: set[int] = set()  # devices on which something was launched
+_locks: defaultdict[int, threading.RLock] = defaultdict(threading.RLock)  # of what is kept of a device: see `run`
 
 
 # --- what the rest of the package calls ------------------------------------------------------------------
@@ -102,14 +112,14 @@ def multiples_of(dims: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def synchronize(device: int | None = None) -> None:
-    """Wait for everything launched, and raise KernelFault where a kernel was stopped."""
-    for number in range(driver.device_count()) if device is None else (device,):
-        if device is None and not any(channel.device == number for channel in _channels.values()):
-            continue
+    """Wait for everything launched, on one device or on all, and raise KernelFault where a kernel was stopped."""
+    for number in sorted(_used) if device is None else (device,):
         with driver.on(number):
             driver.synchronize()
-    for key in list(_pending):
-        _look(key)
+        with _locks[number]:
+            for key, (channel, *_) in list(_pending.items()):
+                if channel.device == number:
+                    _look(key)
 
 
 def stream_number(options: LaunchOptions, bound: Bound, device: int) -> int:
@@ -119,11 +129,11 @@ def stream_number(options: LaunchOptions, bound: Bound, device: int) -> int:
 
 def resident_blocks(kernel: Kernel, program: Program, device: int) -> int:
     """How many CTAs of a kernel a device holds at once."""
-    if device >= driver.device_count():
+    if not 0 <= device < driver.device_count():
         raise LaunchError(f"there is no CUDA device {device}: {driver.device_count()} answer")
     module, unit = kernel.analysed({name: c.value for name, c in program.constants.items()})
-    with driver.on(device):
-        loaded = _load(module, unit, Options(arch=_arch(device)), device)
+    with driver.on(device) as context:
+        loaded = _load(module, unit, Options(arch=_arch(device)), device, context)
         return loaded.ctas_per_sm * driver.multiprocessors(device)
 
 
@@ -134,9 +144,14 @@ def _arch(device: int) -> str:
     return cards.arch_of(*driver.capability(device))
 
 
-def _load(module: Any, unit: Any, options: Options, device: int) -> Loaded:
+def _load(module: Any, unit: Any, options: Options, device: int, context: driver.Context) -> Loaded:
     """Compiled, loaded, its dynamic shared size set, and then its occupancy asked: of this function, here."""
-    key = (unit.program, options.key, device)
+    with _locks[device]:
+        return _load_once(module, unit, options, device, context)
+
+
+def _load_once(module: Any, unit: Any, options: Options, device: int, context: driver.Context) -> Loaded:
+    key = (unit.program, options.key, device, context)
     if key in _loaded:
         return _loaded[key]
     made = build(module, unit, options)
@@ -156,8 +171,9 @@ def _load(module: Any, unit: Any, options: Options, device: int) -> Loaded:
 def _prepare(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
     from phobos.runtime.kernel import only_flat
 
-    only_flat(options)
-    _not_fused(bound.module, bound.unit)
+    fused = bound.program if isinstance(bound.program, FusedProgram) else None
+    if fused is None:
+        only_flat(options)
     device = int(bound.device.partition(":")[2] or 0)
     guarded = not options.host_checks
     checks = [] if guarded else aligned(bound)
@@ -166,13 +182,15 @@ def _prepare(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
         arch=_arch(device), vectors=True, debug=options.debug, guards=guarded, pitched=pitched,
         multiples=multiples_of(bound.dims),
     )  # fmt: skip
-    with driver.on(device):
+    with driver.on(device) as context:
         multiprocessors = max(driver.multiprocessors(device) - options.reserved_sms, 1)
-        lowering = _based(bound, lowering, device)
+        if fused is not None:
+            lowering = replace(lowering, form=form_for(bound, fused.fusion, options))
+        lowering = _based(bound, lowering, device, context)
 
         def resident(program: Program) -> tuple[int, str]:
             module, unit = kernel.analysed({name: c.value for name, c in program.constants.items()})
-            loaded = _load(module, unit, lowering, device)
+            loaded = _load(module, unit, lowering, device, context)
             return loaded.ctas_per_sm * multiprocessors, (
                 f"{loaded.ctas_per_sm} CTAs per multiprocessor, limited by {loaded.limiter}, on {multiprocessors}"
             )
@@ -182,10 +200,17 @@ def _prepare(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
             arguments = {**{name: held.array for name, held in bound.tensors.items()}, **bound.params}
             return bind(module, unit, unit.program, (), arguments)
 
-        chosen = dict(options.constants)
-        placement = place(bound, options.grid, resident, rebuilt, chosen)
+        schedule = "flat"
+        grids: tuple[tuple[int, int, int], ...] = ()
+        phases: tuple[PhasePlan, ...] = ()
+        if fused is not None:
+            arrangement = arranged(bound, fused.fusion, options, lambda: resident(bound.program))
+            placement, phases, schedule = arrangement.placement, arrangement.phases, arrangement.work.kind
+            grids = tuple(grid for phase in arrangement.kernels for _, grid in phase)
+        else:
+            placement = place(bound, options.grid, resident, rebuilt, dict(options.constants))
         bound = placement.bound
-        loaded = _load(bound.module, bound.unit, lowering, device)
+        loaded = _load(bound.module, bound.unit, lowering, device, context)
         _launchable(bound, loaded, placement.grid)
         checks += placement.checks
         checks += apart(bound)
@@ -210,7 +235,7 @@ def _prepare(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
             grid_source=placement.source,
             block=bound.program.launch.threads,
             constants={name: constant.value for name, constant in bound.program.constants.items()},
-            schedule="flat",
+            schedule=schedule,
             shared_bytes=loaded.shared_bytes,
             registers=loaded.registers,
             ctas_per_sm=loaded.ctas_per_sm,
@@ -220,15 +245,9 @@ def _prepare(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
             timeout_source=source,
             checks=tuple(checks),
             notes=placement.notes,
+            phases=phases,
         )
-    return Ready(kernel, bound, loaded, made, device, barriers)
-
-
-def _not_fused(module: Any, unit: Any) -> None:
-    from phobos.semantics.fusion import FusedProgram
-
-    if isinstance(unit.program, FusedProgram):
-        raise refusal(module, unit, None, f"`{unit.program.name}` cannot be launched on a card yet", None)
+    return Ready(kernel, bound, loaded, made, device, context, barriers, grids)
 
 
 def _is_pitched(held: Any) -> bool:
@@ -247,11 +266,11 @@ def _size(held: Any) -> int:
     return SIZES[held.dtype]
 
 
-def _based(bound: Bound, lowering: Options, device: int) -> Options:
+def _based(bound: Bound, lowering: Options, device: int, context: driver.Context) -> Options:
     """Without wide accesses where an array that would have them starts in between."""
     if all(held.pointer % 16 == 0 for held in bound.tensors.values()):
         return lowering
-    loaded = _load(bound.module, bound.unit, lowering, device)
+    loaded = _load(bound.module, bound.unit, lowering, device, context)
     for name, size in loaded.compiled.emitted.wide.items():
         held = bound.tensors.get(name)
         if held is not None and held.pointer % size:
@@ -321,15 +340,31 @@ def _timeout(kernel: Kernel, options: LaunchOptions, loaded: Loaded) -> tuple[fl
 
 
 def run(ready: Ready, stream: int) -> None:
-    """Enqueue a prepared launch."""
+    """Enqueue a prepared launch, in the context it was prepared in.
+
+    Threads may launch at once: what is kept of a device is touched under its own lock, so that no device waits for
+    another.
+    """
     if 0 in ready.plan.grid:
         return
+    theirs = driver.device_of_stream(stream)
+    if theirs is not None and theirs != ready.device:
+        bound = ready.bound
+        raise refusal(
+            bound.module, bound.unit, None, f"`stream` is one of cuda:{theirs}, the arrays are on cuda:{ready.device}",
+            None, help="pass a stream of the arrays' device",
+        )  # fmt: skip
+    with _locks[ready.device]:
+        _enqueue(ready, stream)
+
+
+def _enqueue(ready: Ready, stream: int) -> None:
     bound, loaded = ready.bound, ready.loaded
     emitted = loaded.compiled.emitted
     capturing = driver.is_capturing(stream)
     channel = None
     if emitted.watched:
-        key = (ready.device, stream, loaded.function)
+        key = (ready.device, ready.context, _order(stream), loaded.function)
         if key not in _channels:
             if capturing:
                 _exchange_capture(True)
@@ -354,14 +389,24 @@ def run(ready: Ready, stream: int) -> None:
             bound.module, bound.unit, "not-resident" if error.status == 720 else None,
             f"the driver refused to launch a grid of {grid} blocks: {error}", None,
         ) from None  # fmt: skip
+    _used.add(ready.device)
     if channel is not None:
         _pending[id(channel)] = (channel, bound, loaded.compiled, list(addresses.values()), ready.plan.timeout_s)
     for name in ready.barriers:
         if name in bound.tensors and not capturing:
-            address = addresses[name]
-            event = _in_flight[address][1] if address in _in_flight else driver.new_event(timing=False)
+            place_ = (ready.device, addresses[name])
+            other = _in_flight.get(place_)
+            mine = other is not None and other[2] == ready.context
+            event = other[1] if other is not None and mine else driver.new_event(timing=False)
             driver.record(event, stream)
-            _in_flight[address] = (stream, event)
+            _in_flight[place_] = (_order(stream), event, ready.context)
+
+
+def _order(stream: int) -> object:
+    """Equal for launches that wait for one another by their stream: each thread has one of its own by that name."""
+    if stream == driver.PER_THREAD_STREAM:
+        return stream, threading.get_ident()
+    return 0 if stream == driver.LEGACY_STREAM else stream
 
 
 def _exchange_capture(relaxed: bool) -> None:
@@ -395,8 +440,8 @@ def _barrier_addresses(ready: Ready, channel: Channel | None, stream: int, captu
             continue
         addresses[name] = held.pointer
         place_ = (ready.device, held.pointer)
-        other = _in_flight.get(held.pointer)
-        if other is not None and other[0] != stream and not capturing and not driver.is_done(other[1]):
+        other = _in_flight.get(place_)
+        if other is not None and other[0] != _order(stream) and not capturing and not driver.is_done(other[1]):
             raise _bad_barrier(ready.bound, name, "is in use by a launch on another stream that has not ended")
         if place_ not in _seen_barriers and not capturing:
             driver.synchronize_stream(stream)
@@ -425,6 +470,9 @@ def _argument(argument: Argument, ready: Ready, channel: Channel | None, address
         case "pitch":
             held = bound.tensors[argument.name]
             return ctypes.c_longlong(held.strides[0] // _size(held))
+        case "grid":
+            root, axis = argument.name.split()
+            return ctypes.c_uint(ready.grids[int(root)]["xyz".index(axis)])
         case "word":
             assert channel is not None
             return ctypes.c_uint64(next(iter(addresses.values()), channel.barrier(0)))

@@ -97,7 +97,7 @@ def _fault(
         at.setdefault(wait, []).append(index)
     gone = at.pop(0, [])
     limit = f"longer than {seconds:g} s" if seconds else "too long"
-    what = "at this barrier" if site.what == "barrier" else "in this loop"
+    what = {"barrier": "at this barrier", "phase": f"at the barrier {site.subject}"}.get(site.what, "in this loop")
     notes = [f"generation {generation} (barriers passed before); arrived {blocks - len(gone)}, expected {blocks}"]
     others = []
     for wait, members in sorted(at.items()):

@@ -12,7 +12,6 @@ from phobos.lowering.options import Options
 from phobos.runtime import gate
 from phobos.runtime.compiling import build
 from phobos.runtime.cuda.launch import multiples_of
-from phobos.runtime.faults import said_of
 from phobos.runtime.tuning.judging import Row
 from phobos.runtime.tuning.problem import Problem
 from phobos.runtime.tuning.space import Variant
@@ -37,7 +36,7 @@ def ahead(problem: Problem, variant: Variant) -> Ahead | Row:
     except CheckError as error:
         return Row(variant, "refused", str(error))
     except LaunchError as error:
-        return Row(variant, "refused", said_of(error))
+        return Row(variant, "refused", str(error) if error.diagnostic is None else error.diagnostic.message)
     except CompileError as error:
         return Row(variant, "crashed", str(error))
     limits = cards.LIMITS.get(problem.arch)

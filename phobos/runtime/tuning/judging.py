@@ -12,7 +12,6 @@ from time import perf_counter, strftime
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from phobos.errors import CheckError, KernelFault, LaunchError
-from phobos.runtime.faults import said_of
 from phobos.runtime.kernel import Kernel, LaunchOptions
 from phobos.runtime.plan import Plan
 from phobos.runtime.tuning.problem import Problem, arguments_at
@@ -113,9 +112,13 @@ def judge(problem: Problem, task: Task, engine: Engine | None = None) -> Row:
     except CheckError as error:
         return row("refused", str(error))
     except LaunchError as error:
-        return row("refused", said_of(error))
+        return row("refused", _short(error))
     except KernelFault as fault:
-        return row("fault", said_of(fault))
+        return row("fault", _short(fault))
+
+
+def _short(error: LaunchError | KernelFault) -> str:
+    return str(error) if error.diagnostic is None else error.diagnostic.message
 
 
 def options_of(problem: Problem, variant: Variant, bound: Bound) -> LaunchOptions:
@@ -185,11 +188,11 @@ def referee(
 
     kernel = problem.made()
     bound = _bound(problem, kernel, variant, dims)
-    # Of a persistent kernel the number of blocks is part of what it computes; that of others follows from the text.
-    grid = grid[:1] if grid is not None and bound.program.is_persistent else problem.grid
+    if grid is not None and bound.program.is_persistent:
+        grid = grid[:1]
     named = {**{name: held.array for name, held in bound.tensors.items()}, **bound.params}
     constants = tuple(sorted(problem.constants(variant).items()))
-    options = LaunchOptions(constants, grid, problem.resident, timeout=seconds)
+    options = LaunchOptions(constants, grid or problem.grid, problem.resident, timeout=seconds)
     prepared = prepare(kernel, bound, (), named, options)
     run(prepared, Judging((), "round-robin" if problem.device == "cpu" else None))
     return prepared.arrays, prepared.placement.bound
