@@ -350,6 +350,15 @@ __device__ __forceinline__ void ph_waiting(const ph_state& s, unsigned site) {
   __threadfence_system();
 }
 """,
+    "ph_vote": """\
+// Whether to leave, the same in all threads: what thread 0 says. That the report is written after the vote makes the
+// vote's outcome needed even where a kernel ends with it: the assembler makes an illegal instruction of one that is not.
+__device__ __forceinline__ bool ph_vote(const ph_state& s, int leave, unsigned site) {
+  const bool leaving = __syncthreads_or(leave);
+  if (leaving && threadIdx.x == 0) ph_waiting(s, site);
+  return leaving;
+}
+""",
     "ph_expired": """\
 // Now and then: whether `since` (0 at first) is longer ago than the time given.
 __device__ __forceinline__ bool ph_expired(const ph_state& s, unsigned long long& since) {
@@ -402,10 +411,9 @@ __device__ __forceinline__ bool ph_grid_barrier(ph_state& s, unsigned* word, uns
       }
     }
     leave = seen & 1;
-    if (leave) ph_waiting(s, site);
   }
   ++s.generation;
-  return __syncthreads_or(leave);
+  return ph_vote(s, leave, site);
 }
 """,
     "ph_poll": """\
@@ -416,9 +424,8 @@ __device__ __forceinline__ bool ph_poll(const ph_state& s, unsigned& rounds, uns
   if (threadIdx.x == 0) {
     if (ph_expired(s, since)) ph_stop(s, 1, site, 0, 0);
     leave = ph_peek(s.word) & 1;
-    if (leave) ph_waiting(s, site);
   }
-  return __syncthreads_or(leave);
+  return ph_vote(s, leave, site);
 }
 """,
     "ph_atomic_add": """\

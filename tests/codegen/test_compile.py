@@ -74,6 +74,23 @@ def test_the_barrier_releases_before_it_arrives_and_acquires_before_it_leaves() 
     assert not re.search(r"\b(ld|st)\.global(\.v\d)?\.(f32|b32|u32)\b", inside), "data crosses the barrier"
 
 
+LAST = """
+@persistent
+kernel last(X: tensor<f32>[N], BAR: tensor<i32>[2]) {
+  X[ctx.block.x] = 1.0
+  grid_barrier(BAR)
+}
+"""
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_the_vote_of_a_barrier_that_ends_a_kernel_is_read(arch: str) -> None:
+    """The assembler encodes a vote that nobody reads as an instruction that the card does not know."""
+    ptx = ptx_of(emitted(LAST, options=Options(arch=arch)), arch)
+    votes = re.findall(r"red\.or\.pred\s+(%p\d+)", ptx)
+    assert votes and all(ptx.count(f"{vote};") + ptx.count(f"{vote},") + ptx.count(f"@{vote} ") > 1 for vote in votes)
+
+
 def test_nothing_is_read_through_the_read_only_path() -> None:
     for name in ("saxpy", "staged", "softmax", "normalise"):
         assert "ld.global.nc" not in ptx_of(emitted(read(f"examples/{name}.ph")))

@@ -56,6 +56,22 @@ kernel staged(X: tensor<f32>[N], BAR: tensor<i32>[2], stages: i64) {
 """
 
 
+LAST = """
+@persistent
+kernel last(X: tensor<f32>[N], BAR: tensor<i32>[2]) {
+  X[ctx.block.x] = 1.0
+  grid_barrier(BAR)
+}
+"""
+
+
+def test_a_kernel_may_end_with_its_barrier(cupy) -> None:
+    x = cupy.zeros(8, dtype=numpy.float32)
+    kernel(LAST)(x, grid=8, timeout=10.0)
+    launch.synchronize()
+    assert x.get().tolist() == [1.0] * 8
+
+
 @pytest.mark.parametrize("count", [1, 9_999, 10_000])
 def test_back_to_back_and_the_word_is_ready_again(cupy, count: int) -> None:
     counted = kernel(COUNTED)
