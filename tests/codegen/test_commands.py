@@ -87,7 +87,7 @@ def test_occupancy_is_a_table_over_targets_and_constants(capsys: pytest.CaptureF
         (("emit", STAGED, "--kernel", "stagd"), "did you mean `staged`"),
         (("emit", STAGED, "--target", "h300"), "unknown target `h300`"),
         (("emit", STAGED, "--set", "TILES=4"), "no constant, extent or parameter"),
-        (("emit", STAGED, "-o", "/no/such/folder/x.cu"), "cannot write"),
+        (("emit", STAGED, "-o", "/no/such/folder/x.cu"), "cannot be written"),
         (("occupancy", STAGED, "--target", "x"), "unknown target `x`"),
         (("occupancy", STAGED, "--set", "Q=1"), "no constant, extent or parameter"),
     ],
