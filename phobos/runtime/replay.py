@@ -177,17 +177,27 @@ def _points(program: Program, persistent: bool) -> Iterator[tuple[tuple[int, int
     """Grids and sizes: few blocks and small sizes first, for each grid sizes that give it work."""
     seen: set[tuple[object, ...]] = set()
     for grid, sizes in itertools.product(GRIDS, _sizes(program)):
-        if persistent:
-            chosen = (grid, 1, 1)
-        else:
-            try:
-                chosen = grids.blocks_at(program, sizes)
-            except (grids.GridUnknown, grids.GridDisagrees):
-                chosen = (grid, 1, 1)
-        key = (chosen, tuple(sizes.items()))
-        if key not in seen and 0 < chosen[0] * chosen[1] * chosen[2] <= 64:
-            seen.add(key)
-            yield chosen, sizes
+        for chosen in _grids(program, persistent, grid, sizes):
+            key = (chosen, tuple(sizes.items()))
+            if key not in seen and 0 < chosen[0] * chosen[1] * chosen[2] <= 64:
+                seen.add(key)
+                yield chosen, sizes
+
+
+def _grids(
+    program: Program, persistent: bool, count: int, sizes: dict[str, int]
+) -> Iterator[tuple[int, int, int]]:
+    """That many blocks, or what the text says; two along each further axis that is read where the caller may say."""
+    if not persistent:
+        try:
+            yield grids.blocks_at(program, sizes)
+            return
+        except (grids.GridUnknown, grids.GridDisagrees):
+            pass
+    yield count, 1, 1
+    if not grids.has_one_axis(program):
+        _, y, z = (2 if axis.read else 1 for axis in grids.grid_of(program).axes)
+        yield count, y, z
 
 
 def _sizes(program: Program) -> list[dict[str, int]]:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from phobos.semantics.concrete import plain_atoms
 from phobos.semantics.conditions import Condition, key_of, opaques, polys
 from phobos.semantics.flow import Reach
+from phobos.semantics.grid import has_one_axis
 from phobos.semantics.knowledge import ROOT
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.signature import atom_told, polys_told, signature
@@ -54,7 +55,7 @@ class Proofs:
         self._limits = limits
         self._material: dict[tuple[int, int], _Material] = {}
         self._atoms_told: dict[Atom, str] = {}
-        self._limits_told = f"{values.program.is_persistent}{polys_told(limits, self._atom_told)}"
+        self._limits_told = f"{has_one_axis(values.program)}{polys_told(limits, self._atom_told)}"
         self._limit_atoms = frozenset([atom for limit in limits for atom in plain_atoms(limit)])
 
     def apart(

@@ -151,39 +151,57 @@ class _Walk:
         self.flow = flow
         self.found: dict[ir.Statement, dict[object, Reach]] = {}
         self.ends: dict[ir.Barrier | None, None] = {}
-        self._done: dict[object, frozenset[str]] = {}
+        self._done: dict[object, tuple[frozenset[str], list[Way]]] = {}
 
     def from_start(self, start: Start) -> None:
         flow = self.flow
         if start is None:
-            self._finish(self._block(flow.program.body, 0, (), ()))
+            self._finish(self._block(flow.program.body, 0, (), ())[0])
             return
         rounds: tuple[tuple[Loop, str], ...] = tuple((loop, SAME) for loop in flow.loops[start])
         block, position, owner = flow.parents[start]
-        given: Way = ()
-        exits = self._block(block, position + 1, rounds, given)
+        given: Way = ()  # what holds however the block of `owner` is left
+        exits, ways = self._block(block, position + 1, rounds, given)
         while owner is not None:
             if isinstance(owner, (ir.For, ir.While)):
                 rounds = rounds[:-1]
                 around = exits & {"fall", "continue"}
+                before = [given] if "continue" in exits else self._carried(ways)
+                ways = [given]
                 if around:
-                    again = self._round(owner, (*rounds, (owner, NEXT)), given)
+                    again = self._rounds(owner, (*rounds, (owner, NEXT)), before)
                     if again & {"fall", "continue"}:
                         again = again | self._round(owner, (*rounds, (owner, LATER)), given)
                     elif "break" not in exits | again:
-                        given = (*given, *self._was_last(owner))
+                        last = self._was_last(owner)
+                        given = (*given, *last)
+                        ways = [(*way, *last) for way in before]
                     exits = exits | again
                 exits = self._behind(exits)
             elif isinstance(owner, ir.Inline):
+                ways = [given] if "leave" in exits else ways
                 exits = self._returned(exits)
-            if "fall" not in exits:
-                outside = exits
-            else:
+            if "fall" in exits:
                 block, position, _ = flow.parents[owner]
-                outside = (exits - {"fall"}) | self._block(block, position + 1, rounds, given)
-            exits = outside
+                exits, before, ways = exits - {"fall"}, ways, []
+                for way in before:
+                    out, after = self._block(block, position + 1, rounds, way)
+                    exits, ways = exits | out, [*ways, *after]
+                ways = _distinct(ways)
             owner = flow.parents[owner][2]
         self._finish(exits)
+
+    def _rounds(self, statement: Loop, rounds: tuple[tuple[Loop, str], ...], ways: list[Way]) -> frozenset[str]:
+        return frozenset().union(*(self._round(statement, rounds, way) for way in ways))
+
+    def _carried(self, ways: list[Way]) -> list[Way]:
+        """What still holds in a later round: the rounds that are named were those in which the phase began."""
+        knowledge = self.flow.values.knowledge
+        kept: list[Way] = []
+        for way in ways:
+            steps = [_as_begun(step) if isinstance(step, Poly) else step for step in way]
+            kept.append(tuple(s for s in steps if not isinstance(s, Poly) or knowledge.home(s) == ROOT))
+        return _distinct(kept)
 
     def _was_last(self, statement: Loop) -> tuple[Poly, ...]:
         """What holds where a loop is left at the end of the round in which the phase began."""
@@ -191,9 +209,7 @@ class _Walk:
         if not isinstance(statement, ir.For) or loop is None or loop.value is None or loop.hi is None:
             return ()
         assert loop.step is not None
-        here = (loop.value + loop.step - loop.hi).substitute(
-            lambda atom: Poly.atom("at", atom[1]) if atom[0] == "round" else None
-        )
+        here = _as_begun(loop.value + loop.step - loop.hi)
         return () if here.mentions("round") else (here,)
 
     def _finish(self, exits: frozenset[str]) -> None:
@@ -213,13 +229,13 @@ class _Walk:
 
     def _block(
         self, block: ir.Block, position: int, rounds: tuple[tuple[Loop, str], ...], given: Way
-    ) -> frozenset[str]:
-        """Walk statements from a position; how control can leave the block before a barrier."""
+    ) -> tuple[frozenset[str], list[Way]]:
+        """Walk statements from a position: how control can leave before a barrier, and the ways to the end."""
         key = (id(block), position, tuple((id(loop), r) for loop, r in rounds), _key(given))
         known = self._done.get(key)
         if known is not None:
             return known
-        self._done[key] = frozenset()
+        self._done[key] = frozenset(), []
         exits: set[str] = set()
         alive = True
         ways: list[Way] = [given]
@@ -235,8 +251,8 @@ class _Walk:
                 alive = False
                 break
         result = frozenset(exits | {"fall"}) if alive else frozenset(exits)
-        self._done[key] = result
-        return result
+        self._done[key] = result, ways
+        return result, ways
 
     def _record(
         self, statement: ir.Statement, rounds: tuple[tuple[Loop, str], ...], given: Way
@@ -256,6 +272,9 @@ class _Walk:
                 self.ends[statement] = None
                 return frozenset(), []
             case ir.If(then=then, otherwise=otherwise):
+                decided = self.flow.values.condition(statement.condition)
+                if isinstance(decided, Truth):
+                    return self._block(then if decided.value else otherwise, 0, rounds, given)
                 arms = (self._arm(then, rounds, given), self._arm(otherwise, rounds, given))
                 falls = ["fall" in exits for exits in arms]
                 if all(falls):
@@ -264,7 +283,8 @@ class _Walk:
             case ir.For() | ir.While():
                 return self._loop(statement, rounds, given)
             case ir.Inline(body=body):
-                return self._returned(self._block(body, 0, rounds, given)), [given]
+                exits, ways = self._block(body, 0, rounds, given)
+                return self._returned(exits), [given] if "leave" in exits else ways
             case ir.Break():
                 return frozenset({"break"}), []
             case ir.Continue():
@@ -287,7 +307,7 @@ class _Walk:
     def _arm(self, block: ir.Block, rounds: tuple[tuple[Loop, str], ...], given: Way) -> frozenset[str]:
         if block.statements and block.statements[0] in self.flow.values.unreachable:
             return frozenset()
-        return self._block(block, 0, rounds, given)
+        return self._block(block, 0, rounds, given)[0]
 
     def _loop(
         self, statement: Loop, rounds: tuple[tuple[Loop, str], ...], given: Way
@@ -326,11 +346,16 @@ class _Walk:
         self, statement: Loop, rounds: tuple[tuple[Loop, str], ...], given: Way
     ) -> frozenset[str]:
         if isinstance(statement, ir.While):
-            before = self._block(statement.prelude, 0, rounds, given)
+            before, _ = self._block(statement.prelude, 0, rounds, given)
             if "fall" not in before:
                 return before
-            return (before - {"fall"}) | self._block(statement.body, 0, rounds, given)
-        return self._block(statement.body, 0, rounds, given)
+            return (before - {"fall"}) | self._block(statement.body, 0, rounds, given)[0]
+        return self._block(statement.body, 0, rounds, given)[0]
+
+
+def _as_begun(poly: Poly) -> Poly:
+    """A value in the round in which the phase began, said so that it can stand in any later one."""
+    return poly.substitute(lambda atom: Poly.atom("at", atom[1]) if atom[0] == "round" else None)
 
 
 def _distinct(ways: Iterable[Way]) -> list[Way]:

@@ -14,7 +14,7 @@ from phobos.semantics import ir
 from phobos.semantics.apart import Proofs
 from phobos.semantics.conditions import Compare
 from phobos.semantics.flow import FIRST, FREE, NEXT, SAME, Flow, Reach, Start, flow_of
-from phobos.semantics.grid import grid_of, loads_in
+from phobos.semantics.grid import grid_of, has_one_axis, loads_in
 from phobos.semantics.knowledge import ROOT
 from phobos.semantics.masks import grid_facts
 from phobos.semantics.poly import Atom, Poly
@@ -224,9 +224,9 @@ class _Conflicts:
         self.uniformity: Uniformity = uniformity_of(program)
         self.limits = grid_facts(program)
         grid = grid_of(program)
-        self.axes = (0,) if grid.persistent else tuple(i for i, axis in enumerate(grid.axes) if axis.read) or (0,)
-        if any(isinstance(s, ir.Barrier) for s in statements_of(program.body)):
-            self.axes = tuple(axis for axis in self.axes if axis == 0)  # no other grid meets at a barrier
+        self.axes = tuple(i for i, axis in enumerate(grid.axes) if axis.read) or (0,)
+        if has_one_axis(program):
+            self.axes = (0,)
         if not grid.persistent and not any(grid.axes[axis].read for axis in self.axes):
             self.axes = ()  # one block
         self.idle = _idle_axes(program) & {*self.axes}
@@ -408,7 +408,6 @@ class _Conflicts:
         # Blocks that differ along an idle axis alone are alike: what one of them stores in a round, so does the other.
         axes = tuple(axis for axis in self.axes if axis not in self.idle)
         return self._proofs.apart(cells_a, cells_b, axes, alike_too=True, nodes=nodes)
-
 
     def _ways(self, a: _Group, b: _Group) -> Iterator[tuple[Start, Reach, Reach]]:
         seen: set[object] = set()

@@ -109,6 +109,12 @@ def grid_of(program: Program) -> Grid:
     )
 
 
+@fact
+def has_one_axis(program: Program) -> bool:
+    """Whether every launch has axis x alone: a persistent grid has, and so has one that meets at a barrier."""
+    return program.is_persistent or any(isinstance(s, ir.Barrier) for s in statements_of(program.body))
+
+
 def blocks_at(program: Program, sizes: Mapping[str, int]) -> tuple[int, int, int]:
     """The inferred grid of an ordinary kernel at these extents and parameters. Raises GridUnknown, GridDisagrees."""
     counts: list[int] = []
@@ -569,6 +575,7 @@ __all__ = [
     "describe",
     "evaluate",
     "grid_of",
+    "has_one_axis",
     "loads_in",
     "show",
     "useful_work_at",

@@ -88,11 +88,16 @@ def accesses_of(program: Program) -> Iterator[ir.Access]:
 def grid_facts(program: Program) -> tuple[Poly, ...]:
     """What the launch sees to: no more blocks than the text says, never negative where it does."""
     grid = grid_of(program)
-    found = [cap.extent - 1 - Poly.atom("block", cap.axis) for cap in grid.caps]
+    found = [*cap_facts(program)]
     if not grid.persistent:
         for axis, inferred in enumerate(grid.axes):
             found += [use.extent - 1 - use.divisor * Poly.atom("block", axis) for use in inferred.uses]
     return tuple({limit.key: limit for limit in found}.values())[:MOST_LIMITS]
+
+
+def cap_facts(program: Program) -> tuple[Poly, ...]:
+    """Those that hold in every launch: a caller may ask for more blocks than the spans that are stored need."""
+    return tuple(cap.extent - 1 - Poly.atom("block", cap.axis) for cap in grid_of(program).caps)[:MOST_LIMITS]
 
 
 PLACED = re.compile(r"'(?:var|expr|load|unsigned|atomic|op|wrap|trips|bool|left|unknown|thread)'")
@@ -109,11 +114,12 @@ class _Prover:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.values: Values = values_of(program)
-        self.grid = grid_facts(program)
+        self.grid = grid_facts(program)  # the launch refuses more where a mask was left out for it
+        self.caps = cap_facts(program)
         self._masks: dict[str, tuple[Mask, int]] = {}
 
     def _proof(
-        self, goals: Sequence[Poly], context: Context, extra: Sequence[Poly] = ()
+        self, goals: Sequence[Poly], context: Context, limits: Sequence[Poly], extra: Sequence[Poly] = ()
     ) -> tuple[tuple[Promise, ...], bool] | None:
         """The promises that a proof of all goals needs, and whether it needs the grid; None where none is found."""
         if all((goal.constant or 0) >= 0 and goal.constant is not None for goal in goals):
@@ -121,20 +127,20 @@ class _Prover:
         given = [*extra, *self.values.given(context)]
         dims = {str(a[1]) for g in (*goals, *given) for a in plain_atoms(g) if a[0] == "dim"}
         promises = tuple(p for p in self.program.promises if p.dim in dims and p.tile > 0)
-        grid = [g for g in self.grid if any(a[0] == "block" for a in g.atoms)]
+        grid = [g for g in limits if any(a[0] == "block" for a in g.atoms)]
         if not any(goal.mentions("block") for goal in goals) and not any(g.mentions("block") for g in given):
             grid = []
         if not self._all(goals, given, promises, grid):
             return None  # not even with everything that may be believed
         attempts: list[tuple[tuple[Promise, ...], list[Poly]]] = [((), []), (promises, []), ((), grid)]
-        for believed, limits in (*attempts, (promises, grid)):
-            if (promises or grid) and not self._all(goals, given, believed, limits):
+        for believed, trusted in (*attempts, (promises, grid)):
+            if (promises or grid) and not self._all(goals, given, believed, trusted):
                 continue
             for one in believed:
                 fewer = tuple(p for p in believed if p is not one)
-                if self._all(goals, given, fewer, limits):
+                if self._all(goals, given, fewer, trusted):
                     believed = fewer
-            return believed, bool(limits)
+            return believed, bool(trusted)
         return None
 
     def _all(
@@ -168,7 +174,7 @@ class _Prover:
 
     def _decided(self, first: Poly, length: Poly, extent: Poly, context: Context) -> Mask:
         goals = (first, extent - first - length)
-        proof = self._proof(goals, context)
+        proof = self._proof(goals, context, self.grid)
         end = f"`{show(first)} :+ {show(length)}`"
         if proof is not None:
             promises, uses_grid = proof
@@ -200,7 +206,7 @@ class _Prover:
         for peel in (length, loop.step):
             if peel is length and not self.values.holds(loop.step - length, context):
                 continue
-            proof = self._proof(goals, context, (loop.hi - loop.value - peel,))
+            proof = self._proof(goals, context, self.grid, (loop.hi - loop.value - peel,))
             if proof is not None:
                 return peel, proof
         return None
@@ -227,7 +233,7 @@ class _Prover:
         values = self.values
         index, extent = values.poly(sub.index), values.extent(access.base, axis)
         context = values.context(access)
-        proof = self._proof((index, extent - 1 - index), context)
+        proof = self._proof((index, extent - 1 - index), context, self.caps)
         if proof is not None:
             promises, uses_grid = proof
             return PointBound("inside", f"`{show(index)}` is below `{show(extent)}`", promises, uses_grid)

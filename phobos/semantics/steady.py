@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from phobos.semantics import ir
 from phobos.semantics.flow import Flow, Reach, flow_of
+from phobos.semantics.grid import has_one_axis
 from phobos.semantics.program import Program, fact
 from phobos.semantics.twoblocks import Cells, Pair, axes_of, cell_of
 from phobos.semantics.values import Values, statements_of, values_of
@@ -17,16 +18,13 @@ class PhaseWrites:
         self._flow: Flow = flow_of(program)
         self._writers: dict[str, list[ir.Store | ir.Atomic]] = {}
         self._known: dict[tuple[ir.Statement, object], bool] = {}
-        one_axis = program.is_persistent
         for statement in statements_of(program.body):
             match statement:
                 case ir.Store(access=access) if isinstance(access.base, ir.Tensor):
                     self._writers.setdefault(access.base.name, []).append(statement)
                 case ir.Atomic(tensor=tensor):
                     self._writers.setdefault(tensor.name, []).append(statement)
-                case ir.Barrier():
-                    one_axis = True
-        self._axes = (0,) if one_axis else (0, 1, 2)
+        self._axes = (0,) if has_one_axis(program) else (0, 1, 2)
 
     def reach(self, reader: ir.Statement, tensor: ir.Tensor, access: ir.Access | None) -> bool:
         """Whether a block may write, in the phase of the read, a cell of `access` (None: any cell of the tensor)."""

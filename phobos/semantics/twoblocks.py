@@ -14,6 +14,7 @@ from phobos.semantics import ir
 from phobos.semantics.combine import follows
 from phobos.semantics.conditions import All, Condition, Opaque, differences
 from phobos.semantics.flow import FIRST, FREE, LATER, NEXT, SAME, Reach
+from phobos.semantics.grid import has_one_axis
 from phobos.semantics.knowledge import ROOT, Knowledge, poly_of_key
 from phobos.semantics.meeting import NESTED, Numbers
 from phobos.semantics.poly import Atom, Poly
@@ -116,7 +117,7 @@ class Pair:
                 return Poly.atom("round", self._loop(atom[1]))
             case "block":
                 if int(str(atom[1])) not in self.block_axes:
-                    return Poly({}) if self.values.program.is_persistent else Poly({(atom,): 1})
+                    return Poly({}) if has_one_axis(self.values.program) else Poly({(atom,): 1})
                 return self._own(("block", atom[1], who), atom, who)
             case "round":
                 loop = self.values.by_atom.get(atom)
@@ -232,8 +233,14 @@ class Pair:
                 for (first, length), extent in zip(side.axes, cells.extents):
                     found.append(self.rename(extent, who) - 1 - first)
                     found.append(first + length - 1)
-            self._bounds = [poly for poly in found if any(c < 0 for c in poly.terms.values())]
+            self._bounds = [poly for poly in found if self._tells(poly)]
         return self._bounds
+
+    def _tells(self, poly: Poly) -> bool:
+        """Whether it is news that a polynomial is never negative."""
+        if any(c < 0 for c in poly.terms.values()):
+            return True
+        return any(atom[0] == "param" and not self.knowledge.nonneg(atom) for atom in poly.atoms)
 
     def _flags(self, condition: Condition, home: int, who: int) -> Iterator[tuple[object, bool]]:
         parts = condition.parts if isinstance(condition, All) else (condition,)
@@ -355,7 +362,7 @@ class Pair:
             budget[0] = 0
             return False
         everything = [put(p) for p in (*extra, *self.a.guards, *self.b.guards, *self.bounds)]
-        everything = [poly for poly in everything if any(c < 0 for c in poly.terms.values())]
+        everything = [poly for poly in everything if self._tells(poly)]
         self._learn_signs(gaps)
         prepared = self._prepared(everything, gaps)
         if any(never_negative(goal, prepared, nonneg) for goal in goals):
@@ -400,7 +407,7 @@ class Pair:
         if any((poly.constant or 0) < 0 for poly in guards if poly.constant is not None):
             return True
         bounds = [put(poly) for poly in self.bounds]
-        bounds = [poly for poly in bounds if any(c < 0 for c in poly.terms.values())]
+        bounds = [poly for poly in bounds if self._tells(poly)]
         given = self._prepared([*guards, *bounds], nonzero)
         for poly in nonzero:
             up, down = never_negative(poly, given, nonneg), never_negative(-poly, given, nonneg)

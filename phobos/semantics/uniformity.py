@@ -16,7 +16,7 @@ from phobos.diagnostic import Span
 from phobos.semantics import ir
 from phobos.semantics.conditions import All, AnyOf, Compare, Condition, Truth, negation, opaques, polys
 from phobos.semantics.flow import Flow, flow_of
-from phobos.semantics.grid import NAMES
+from phobos.semantics.grid import NAMES, has_one_axis
 from phobos.semantics.knowledge import poly_of_key
 from phobos.semantics.masks import grid_facts
 from phobos.semantics.poly import Atom, Poly
@@ -124,7 +124,7 @@ class Uniformity:
         self.controls: dict[ir.Statement, Variation] = {}
         self.atoms: dict[Atom, Level] = {}
         self.decides: dict[ir.Statement, Variation] = {}  # of the condition or trips of an `if` or loop
-        self.persistent = False
+        self.one_axis = False
 
     def level(self, what: ir.Expression | ir.Variable) -> Level:
         """Of an expression where it stands; of a variable over its life (the highest it takes)."""
@@ -156,7 +156,7 @@ class Uniformity:
     def level_of_atom(self, atom: Atom) -> Level:
         match atom[0]:
             case "block":
-                return Level.UNIFORM if self.persistent and atom[1] != 0 else Level.VARYING
+                return Level.UNIFORM if self.one_axis and atom[1] != 0 else Level.VARYING
             case "dim" | "param" | "blocks" | "round":
                 return Level.UNIFORM
             case "const":
@@ -239,7 +239,7 @@ class _Analysis(Uniformity):
     def __init__(self, program: Program) -> None:
         super().__init__()
         self.program = program
-        self.persistent = program.is_persistent
+        self.one_axis = has_one_axis(program)
         self.values: Values = values_of(program)
         self.flow: Flow = flow_of(program)
         self._writes = phase_writes_of(program)
@@ -727,7 +727,7 @@ class _Analysis(Uniformity):
             case ir.DimRef() | ir.ParamRef() | ir.GridExtent() | ir.TensorRef():
                 return UNIFORM
             case ir.BlockIndex(axis=axis):
-                if self.persistent and axis != 0:
+                if self.one_axis and axis != 0:
                     return UNIFORM
                 origin = Origin(
                     "block", expression.span, expression.calls, f"`ctx.block.{NAMES[axis]}` is the block index", True

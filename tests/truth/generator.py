@@ -142,7 +142,7 @@ def _finish(seed: int, writer: Writer, constant: bool, reads_y: bool) -> Sample:
     length = writer.length
     edges = {max(1, edge + d) for edge in (length, 2 * length, 3 * length) for d in (-1, 0, 1)}
     kept = math.lcm(*writer.promised)
-    edges |= {kept, *(times * kept for times in (2, 3) if times * kept <= 6 * length)}  # they keep every promise
+    edges |= {kept, *(-(-edge // kept) * kept for edge in edges if kept <= 2 * length)}  # they keep every promise
     sizes: dict[str, tuple[int, ...]] = {}
     if static_extent is None:
         sizes["N"] = tuple(sorted(edges))
@@ -211,7 +211,7 @@ def _season(writer: Writer) -> None:
         writer.line(writer.pick("BAR[0] = 0", "let touched = atomic_add(BAR, 1, 0)", "let seen = BAR[1]"))
     if "barrier" not in writer.features and writer.persistent and writer.chance(0.1):
         writer.use("X")
-        writer.line(writer.pick("X[ctx.block.y] = 1.0", "X[p % N] = f32(ctx.blocks.y)"))
+        writer.line(writer.pick("X[ctx.block.y] = 7.0", "X[p % N] = f32(ctx.blocks.y)"))
         writer.features.add("axis-y")
     if writer.chance(0.08):
         _number(writer)

@@ -9,7 +9,11 @@ that does not happen or does not stand at its obligation is a complaint. A kerne
 Schedules: a kernel without atomics that shows no race under one schedule cannot end differently under another
 (every pair of conflicting accesses is ordered by barriers), so one schedule with race detection decides it. A
 kernel with atomics runs under round robin, the adversarial scheduler and `SEEDS` random ones; one block alone has
-but one schedule.
+but one schedule. Where the schedules leave different results, the order of atomics decides: no fault, but no correct
+kernel either.
+
+An error claims that some run fails. Before it is called false, `second_look` tries more: other contents, larger
+sizes and grids.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -37,6 +41,7 @@ from tests.truth.probes import Probe, probes
 
 SEEDS = 20
 GRIDS = (1, 2, 3, 4, 5)
+MORE_GRIDS = (2, 3, 9, 12)
 PLANES = ((1, 2, 1), (2, 2, 1), (3, 2, 1), (2, 3, 1))
 STEPS = 60_000
 PATH = "<truth>"
@@ -62,7 +67,8 @@ class Failure:
 class Verdict:
     """`failures` by kind (none: it never fails); `varies` names two runs whose results differ by the grid.
 
-    `refused` counts launches by what refused them; `complaints` are refusals that were not as they should be.
+    `unsteady`: the results hang on the schedule. `refused` counts launches by what refused them; `complaints` are
+    refusals that were not as they should be.
     """
 
     runs: int = 0
@@ -70,6 +76,7 @@ class Verdict:
     refused: Counter[str] = field(default_factory=Counter)
     complaints: list[str] = field(default_factory=list)
     varies: str | None = None
+    unsteady: bool = False
 
 
 class Launcher(Kernel):
@@ -92,7 +99,7 @@ class Launcher(Kernel):
         return prepare(self, self.bound((), named, dict(constants)), (), named, options)
 
 
-def judge(sample: Sample, found: list[Diagnostic] | None = None) -> Verdict:
+def judge(sample: Sample, found: list[Diagnostic] | None = None, counts: Sequence[int] = GRIDS) -> Verdict:
     """Run a sample through everything, until each kind of fault that it can show has most likely been met."""
     verdict = Verdict()
     kernel = Launcher(sample, found)
@@ -103,7 +110,7 @@ def judge(sample: Sample, found: list[Diagnostic] | None = None) -> Verdict:
         _static_promises(verdict, unit.program, module, unit, constants)
         for sizes in _sizes(sample):
             results: dict[Grid, Arrays] = {}
-            for grid in _grids(sample, unit.program, sizes):
+            for grid in _grids(sample, unit.program, sizes, counts):
                 arrays = arrays_of(unit.program, sample, sizes)
                 named = {**arrays, **_parameters(unit.program, sizes)}
                 asked = grid if grid[1:] != (1, 1) else grid[0]
@@ -127,6 +134,7 @@ def judge(sample: Sample, found: list[Diagnostic] | None = None) -> Verdict:
                         failure = _failure(fault, at, bound.module, bound.unit)
                         verdict.failures.setdefault(fault.kind, failure)
                         break
+                    verdict.unsteady = verdict.unsteady or not _same(results.get(grid, copies), copies)
                     results[grid] = copies
             if sample.persistent and not sample.uses_atomics and verdict.varies is None:
                 verdict.varies = _difference(results, constants, sizes)
@@ -134,11 +142,26 @@ def judge(sample: Sample, found: list[Diagnostic] | None = None) -> Verdict:
                 return verdict
     if not verdict.runs and refusals:
         # A promise is looked at first and is kept at some size, so the rest is to blame where there is a rest.
-        error = next((one for one in refusals if one.kind != "aligned-broken"), refusals[0])
+        error = next((one for one in refusals if one.kind not in ("aligned-broken", None)), refusals[0])
         kind = error.kind or "other"
         place = () if error.diagnostic is None else ((error.diagnostic.span.start, error.diagnostic.span.end),)
         verdict.failures.setdefault(kind, Failure(kind, f"refused everywhere: {error}", "every launch", place, ()))
     return verdict
+
+
+def second_look(sample: Sample, found: list[Diagnostic] | None) -> bool:
+    """Whether a kernel hangs or races after all, with other contents, at larger sizes or on a larger grid."""
+    sizes = dict(sample.sizes)
+    if "N" in sizes:
+        most = max(sizes["N"])
+        sizes["N"] = tuple(sorted({sizes["N"][0], *(most * n + d for n in (1, 2, 4, 6) for d in (0, 1))}))
+    if "S" in sizes:
+        sizes["S"] = (5, 16)
+    for content in ("random", "zeros", "ones"):
+        fills = {name: fill if fill in ("zeros", "iota") else content for name, fill in sample.fills.items()}
+        if judge(replace(sample, fills=fills, sizes=sizes), found, MORE_GRIDS).failures.keys() & {"deadlock", "race"}:
+            return True
+    return False
 
 
 def other_axis_works(sample: Sample) -> bool | None:
@@ -154,7 +177,7 @@ def other_axis_works(sample: Sample) -> bool | None:
         program = kernel.analysed(constants)[1].program
         for sizes in _sizes(ordinary):
             left: list[Arrays] = []
-            for grid in ((1, 1, 1), (1, 2, 1)):
+            for grid in ((2, 1, 1), (2, 2, 1)):
                 arrays = arrays_of(program, ordinary, sizes)
                 options = Options(races=False, scheduler=None, seed=0, step_limit=STEPS, timeout_s=20.0)
                 try:
@@ -253,6 +276,10 @@ def _difference(results: dict[Grid, Arrays], constants: dict[str, int], sizes: d
     return None
 
 
+def _same(one: Arrays, other: Arrays) -> bool:
+    return all(np.allclose(one[name], other[name], rtol=1e-4, atol=1e-5, equal_nan=True) for name in one)
+
+
 def arrays_of(program: Program, sample: Sample, sizes: dict[str, int]) -> Arrays:
     """The tensors of a run, filled as the sample says."""
     arrays: Arrays = {}
@@ -262,6 +289,8 @@ def arrays_of(program: Program, sample: Sample, sizes: dict[str, int]) -> Arrays
         fill = sample.fills.get(name, "zeros")
         if fill == "iota":
             arrays[name] = np.arange(int(np.prod(shape))).reshape(shape).astype(dtype)
+        elif fill == "ones":
+            arrays[name] = np.ones(shape, dtype)
         elif fill.startswith("random"):
             arrays[name] = np.random.default_rng(sum(map(ord, name))).random(shape).astype(dtype)
         else:
@@ -295,18 +324,20 @@ def _sizes(sample: Sample) -> Iterator[dict[str, int]]:
         yield dict(zip(names, values))
 
 
-def _grids(sample: Sample, program: Program, sizes: dict[str, int]) -> Iterator[Grid]:
+def _grids(
+    sample: Sample, program: Program, sizes: dict[str, int], counts: Sequence[int] = GRIDS
+) -> Iterator[Grid]:
     fixed = [c.constant.value for c in grids.grid_of(program).constants if not c.stride_form]
     if fixed:
         yield fixed[0], 1, 1
     elif sample.persistent:
-        yield from ((n, 1, 1) for n in GRIDS)
+        yield from ((n, 1, 1) for n in counts)
     else:
         try:
             known = {name: constant.value for name, constant in program.constants.items()} | sizes
             yield grids.blocks_at(program, known)
         except (grids.GridUnknown, grids.GridDisagrees):
-            yield from ((n, 1, 1) for n in GRIDS)
+            yield from ((n, 1, 1) for n in counts)
             if sample.reads_axis_y:
                 yield from PLANES
 

@@ -44,8 +44,9 @@ class Total:
             return
         counts.update(f"fault {kind}" for kind in report.failing)
         counts.update(f"refused {kind}" for kind in report.refused)
-        counts.update(f"doubt {code}" for code in report.doubts)
-        side = "failing" if report.failing else "never"
+        side = "failing" if report.failing else "unsteady" if report.unsteady else "never"
+        if side == "never":
+            counts.update(f"doubt {code}" for code in report.doubts)
         counts[side] += 1
         counts[f"gave up, {side}"] += report.gave_up
         self.open += open_of(report)
@@ -60,6 +61,7 @@ class Total:
             "refused before running (errors of 0xx, 1xx, 4xx)": c["skipped"],
             "failing": c["failing"],
             "never failing": c["never"],
+            "never failing, with results that the order of atomics decides": c["unsteady"],
             "runs": c["runs"],
             "**misses**": self.amount("misses"),
             "**false errors**": self.amount("false"),
