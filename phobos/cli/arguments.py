@@ -57,6 +57,45 @@ def assignment(text: str) -> tuple[str, int]:
         raise argparse.ArgumentTypeError(f"{number!r} in {text!r} is not an integer") from None
 
 
+def named(text: str) -> tuple[str, str]:
+    name, equals, given = text.partition("=")
+    if not equals or not name.strip().isidentifier() or not given:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    return name.strip(), given
+
+
+def device(text: str) -> str:
+    if text in ("auto", "cpu", "cuda") or (text.startswith("cuda:") and text[5:].isdigit()):
+        return text
+    raise argparse.ArgumentTypeError(f"{text!r} is no device: auto, cpu, cuda or cuda:N")
+
+
+def grid(text: str) -> tuple[int, ...]:
+    """`()` is auto."""
+    if text == "auto":
+        return ()
+    parts = text.split(",")
+    if not 1 <= len(parts) <= 3 or not all(part.isdigit() and int(part) > 0 for part in parts):
+        raise argparse.ArgumentTypeError(f"{text!r} is no grid: auto, N or X,Y,Z with numbers of at least 1")
+    return tuple(int(part) for part in parts)
+
+
+def seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < 1e9:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
+    return seconds
+
+
+def seed(text: str) -> int:
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is no seed: a whole number of at least 0")
+    return int(text)
+
+
 def add_order(parser: argparse._ActionsContainer) -> None:
     """`--order`, of the commands that take a fusion."""
     from phobos.semantics.orders import ORDERS

@@ -1,6 +1,6 @@
 """Say what works on this machine, and the one command that mends what does not: GPU, driver, compiler, editor, caches.
 
-Nothing is changed, except by `--clear-cache`.
+Nothing is changed, except by `--clear-cache` and `--clear-tuned`.
 """
 
 from __future__ import annotations
@@ -16,23 +16,21 @@ EXAMPLE = """
 phobos doctor
 phobos doctor --json        for a bug report
 phobos doctor --clear-cache
+phobos doctor --clear-tuned  launches go back to default constants
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     parser.add_argument("--clear-cache", action="store_true", help="remove the compiled kernels that are kept")
+    parser.add_argument("--clear-tuned", action="store_true", help="forget what `phobos tune` found")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    cleared = None
-    if arguments.clear_cache:
-        from phobos.codegen import cache
-
-        cleared = cache.clear()
-    findings = [_installation(), _reference(), _compiler(), *_devices(), _cupy(), _server(), _cache()]
-    if cleared is not None:
-        findings[-1]["said"] += f" ({cleared} files removed just now)"
+    compiled, tuned = _cleared(arguments)
+    findings = [
+        _installation(), _reference(), _compiler(), *_devices(), _cupy(), _server(), _cache(compiled), _tuning(tuned)
+    ]  # fmt: skip
     if arguments.json:
         from phobos import __version__
 
@@ -45,6 +43,16 @@ def run(arguments: argparse.Namespace) -> int:
         if found["mend"]:
             print(f"{'':<8}{'':<{width}}  to mend it: {found['mend']}")
     return 0
+
+
+def _cleared(arguments: argparse.Namespace) -> tuple[str, str]:
+    """Remove what is asked for; what to say of it, of compiled kernels and of tuning."""
+    from phobos.codegen import cache
+    from phobos.runtime.tuning import keeping
+
+    compiled = f" ({cache.clear()} files removed just now)" if arguments.clear_cache else ""
+    tuned = f" ({keeping.clear()} files removed just now)" if arguments.clear_tuned else ""
+    return compiled, tuned
 
 
 _MARKS = {"works": "ok", "absent": "-", "broken": "PROBLEM"}
@@ -159,11 +167,22 @@ def _server() -> dict[str, Any]:
     return _found("editor", "works", f"`phobos lsp` can serve editors (pygls {_version('pygls')})")
 
 
-def _cache() -> dict[str, Any]:
+def _tuning(cleared: str) -> dict[str, Any]:
+    from phobos.runtime.tuning import keeping
+
+    kept = keeping.kept()
+    winners = "1 winner" if kept.winners == 1 else f"{kept.winners} winners"
+    return _found(
+        "tuning", "works", f"{winners} that launches use, {kept.files} files in {kept.folder}{cleared}",
+        winners=kept.winners, files=kept.files, folder=kept.folder,
+    )  # fmt: skip
+
+
+def _cache(cleared: str) -> dict[str, Any]:
     from phobos.codegen import cache
 
     kept = cache.kept()
     return _found(
-        "cache", "works", f"{kept.files} compiled kernels, {kept.bytes / 1e6:.1f} MB, in {kept.folder}",
+        "cache", "works", f"{kept.files} compiled kernels, {kept.bytes / 1e6:.1f} MB, in {kept.folder}{cleared}",
         files=kept.files, bytes=kept.bytes, folder=kept.folder,
     )  # fmt: skip

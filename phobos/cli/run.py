@@ -10,7 +10,18 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from phobos.cli.arguments import add_order, assignment, order_for, positive, use_colour
+from phobos.cli.arguments import (
+    add_order,
+    assignment,
+    device,
+    grid,
+    named,
+    order_for,
+    positive,
+    seconds,
+    seed,
+    use_colour,
+)  # fmt: skip
 from phobos.cli.output import document
 from phobos.errors import InputError
 
@@ -32,29 +43,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_order(parser)
     what = parser.add_argument_group("what it runs on")
     what.add_argument(
-        "--arg", action="append", default=[], type=_named, metavar="NAME=WHAT",
+        "--arg", action="append", default=[], type=named, metavar="NAME=WHAT",
         help="zeros, ones, iota, random[:seed=N], normal[:seed=N], @file.npy, @file.npz:key or a number",
     )  # fmt: skip
     what.add_argument(
         "--set", action="append", default=[], type=assignment, metavar="NAME=INT", help="an extent or constant"
     )
     what.add_argument(
-        "--out", action="append", default=[], type=_named, metavar="NAME=FILE", help="save a tensor as .npy"
+        "--out", action="append", default=[], type=named, metavar="NAME=FILE", help="save a tensor as .npy"
     )
     where = parser.add_argument_group("where and how")
-    where.add_argument("--device", type=_device, metavar="D", help="auto, cpu, cuda or cuda:N (default auto)")
-    where.add_argument("--grid", type=_grid, metavar="G", help="auto, N or X,Y,Z")
+    where.add_argument("--device", type=device, metavar="D", help="auto, cpu, cuda or cuda:N (default auto)")
+    where.add_argument("--grid", type=grid, metavar="G", help="auto, N or X,Y,Z")
     where.add_argument("--resident", type=positive, metavar="N", help="reference: how many blocks fit at once")
     where.add_argument("--schedule", metavar="S", help="flat; the persistent schedules are not available yet")
     where.add_argument("--l2-group", type=positive, metavar="G", help="not available yet, like its schedules")
     where.add_argument("--no-keep", action="store_true", help="keep no data on chip across barriers")
+    where.add_argument("--no-tuned", action="store_true", help="ignore what `phobos tune` found for this kernel")
     where.add_argument("--repeat", type=positive, metavar="N", help="run N times and give the median time")
-    where.add_argument("--timeout", type=_seconds, metavar="S", help="seconds, 0 for none (default: 30 on CUDA)")
+    where.add_argument("--timeout", type=seconds, metavar="S", help="seconds, 0 for none (default: 30 on CUDA)")
     where.add_argument("--debug", action="store_true", help="CUDA: check every point access on the device")
     where.add_argument("--unchecked", action="store_true", help="launch on CUDA although the checker found errors")
     look = parser.add_argument_group("looking for faults (reference runtime)")
     look.add_argument("--scheduler", choices=("round-robin", "random", "adversarial"), help="which block runs next")
-    look.add_argument("--seed", type=_seed, metavar="N", help="of the scheduler, and of arrays without their own")
+    look.add_argument("--seed", type=seed, metavar="N", help="of the scheduler, and of arrays without their own")
     look.add_argument(
         "--detect", type=_detect, metavar="LIST", help="races,deadlock,uninitialised,bounds (races must be asked for)"
     )
@@ -109,7 +121,7 @@ def _one(arguments: argparse.Namespace, kernels: Any, header: Run, text: str) ->
         order = arguments.order or options.get("order")
         kernel = kernels.one(name, order if "+" in (name or "") else None)
     except LaunchError as error:
-        raise InputError(_without_kernel(str(error), arguments.file, text)) from None
+        raise InputError(without_kernel(str(error), arguments.file, text)) from None
     names = dict(header.names)
     names.update((name, str(number)) for name, number in arguments.set)
     names.update(arguments.arg)
@@ -130,27 +142,29 @@ def _one(arguments: argparse.Namespace, kernels: Any, header: Run, text: str) ->
         directory=os.path.dirname(arguments.file) or ".",
         command_line=frozenset(name for name, _ in arguments.arg),
         outputs=dict(arguments.out),
-        device=option(arguments.device, "device", _device) or "auto",
-        grid=_no_auto(option(arguments.grid, "grid", _grid)),
+        device=option(arguments.device, "device", device) or "auto",
+        grid=_no_auto(option(arguments.grid, "grid", grid)),
         resident=option(arguments.resident, "resident", positive),
         schedule=option(arguments.schedule, "schedule", str),
         l2_group=option(arguments.l2_group, "l2_group", positive),
         keep=not arguments.no_keep,
         repeat=arguments.repeat or 1,
-        timeout=option(arguments.timeout, "timeout", _seconds),
+        timeout=option(arguments.timeout, "timeout", seconds),
         debug=arguments.debug,
         unchecked=arguments.unchecked,
         scheduler=option(arguments.scheduler, "scheduler", _scheduler),
-        seed=option(arguments.seed, "seed", _seed) or 0,
+        seed=option(arguments.seed, "seed", seed) or 0,
         detect=option(arguments.detect, "detect", _detect) or (),
         plan_only=arguments.plan,
         verify=arguments.verify,
+        tuned=not arguments.no_tuned,
         expectations=header.expectations,
     )
     return perform(request)
 
 
-def _without_kernel(message: str, path: str, text: str) -> str:
+def without_kernel(message: str, path: str, text: str) -> str:
+    """Why no kernel was found, with what to do about it."""
     if "holds no kernel" in message:
         if not text.strip():
             return f"{path}: is empty, a file with a kernel is needed"
@@ -161,47 +175,8 @@ def _without_kernel(message: str, path: str, text: str) -> str:
 # --- values of options ------------------------------------------------------------------------------------------
 
 
-def _named(text: str) -> tuple[str, str]:
-    name, equals, given = text.partition("=")
-    if not equals or not name.strip().isidentifier() or not given:
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
-    return name.strip(), given
-
-
-def _device(text: str) -> str:
-    if text in ("auto", "cpu", "cuda") or (text.startswith("cuda:") and text[5:].isdigit()):
-        return text
-    raise argparse.ArgumentTypeError(f"{text!r} is no device: auto, cpu, cuda or cuda:N")
-
-
-def _grid(text: str) -> tuple[int, ...]:
-    """`()` is auto."""
-    if text == "auto":
-        return ()
-    parts = text.split(",")
-    if not 1 <= len(parts) <= 3 or not all(part.isdigit() and int(part) > 0 for part in parts):
-        raise argparse.ArgumentTypeError(f"{text!r} is no grid: auto, N or X,Y,Z with numbers of at least 1")
-    return tuple(int(part) for part in parts)
-
-
 def _no_auto(grid: tuple[int, ...] | None) -> tuple[int, ...] | None:
     return grid or None
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < 1e9:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
-    return seconds
-
-
-def _seed(text: str) -> int:
-    if not text.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is no seed: a whole number of at least 0")
-    return int(text)
 
 
 def _scheduler(text: str) -> str:

@@ -33,14 +33,19 @@ class Kept:
     bytes: int
 
 
-def folder() -> Path:
-    """`PHOBOS_CACHE`, or the user's cache folder."""
+def root() -> Path:
+    """What this project keeps between processes: `PHOBOS_CACHE`, or the user's cache folder."""
     own = os.environ.get("PHOBOS_CACHE")
     if own:
-        return Path(own) / "cubins"
+        return Path(own)
     import platformdirs
 
-    return Path(platformdirs.user_cache_dir("phobos-tools", appauthor=False)) / "cubins"
+    return Path(platformdirs.user_cache_dir("phobos-tools", appauthor=False))
+
+
+def folder() -> Path:
+    """Where the cubins are."""
+    return root() / "cubins"
 
 
 def compiled(text: str, name: str, arch: str, options: Sequence[str] = ()) -> nvrtc.Compiled:
@@ -67,14 +72,14 @@ def keep_emission(key: str, emitted: Emitted) -> None:
 def emission_key(parts: Sequence[str]) -> str:
     """`parts` say all that a text is spelled from; with them counts this very package, file by file."""
     digest = hashlib.sha256(b"emission\0")
-    for part in (*parts, _package()):
+    for part in (*parts, package()):
         digest.update(part.encode(errors="surrogatepass"))
         digest.update(b"\0")
     return digest.hexdigest()
 
 
 @functools.cache
-def _package() -> str:
+def package() -> str:
     """Size and time of every file that has a part in what is spelled."""
     root = Path(__file__).resolve().parents[1]
     found = []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from phobos.check import registry
 from phobos.diagnostic import Diagnostic, Related, Span
-from phobos.errors import KernelFault, LaunchError
+from phobos.errors import KernelFault, LaunchError, PhobosError
 
 if TYPE_CHECKING:
     from phobos.runtime.reference.faults import Fault, Site
@@ -79,6 +79,12 @@ def refusal(
 def raised(module: Module, unit: Unit, fault: Fault) -> KernelFault:
     diagnostic = diagnostic_of(module, unit, fault)
     return KernelFault(diagnostic.message, fault.kind, diagnostic, fault.blocks)
+
+
+def said_of(error: PhobosError) -> str:
+    """What a refusal or a fault says, in one line and without its place."""
+    diagnostic = getattr(error, "diagnostic", None)
+    return str(error) if diagnostic is None else str(diagnostic.message)
 
 
 def unit_name(module: Module, unit: Unit) -> Span:

@@ -7,7 +7,7 @@ imported then and not before. Arrays are written in place.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from phobos.errors import CheckError, LaunchError
@@ -20,7 +20,8 @@ from phobos.value import value
 if TYPE_CHECKING:
     from phobos.diagnostic import Diagnostic
     from phobos.runtime.cuda.again import Again
-    from phobos.runtime.judge import Verdict
+    from phobos.runtime.judge import Prepared, Verdict
+    from phobos.runtime.tuning.tuning import Tuning
     from phobos.semantics.module import Module, Unit
 
 SCHEDULES = ("flat", "xyz", "persistent-blocked", "persistent-interleaved")
@@ -33,7 +34,7 @@ class LaunchOptions:
     `constants` are the caller's choices for `@autotune` and `@cluster` names. `timeout` is in seconds, 0 for none.
     `resident` is how many blocks fit at once in the reference runtime. `keep` lets data stay on chip across barriers.
     `unchecked` launches in spite of what the checker found. `host_checks=False` leaves the promises of `@aligned` to
-    guards in the kernel.
+    guards in the kernel. `tuned=False` ignores what `phobos tune` found.
     """
 
     constants: tuple[tuple[str, int], ...] = ()
@@ -48,6 +49,7 @@ class LaunchOptions:
     keep: bool = True
     reserved_sms: int = 0
     host_checks: bool = True
+    tuned: bool = True
 
 
 NO_OPTIONS = LaunchOptions()
@@ -175,6 +177,7 @@ class Kernel:
         self.name = name
         self.order = order
         self._findings: list[Diagnostic] | None = None
+        self._key: str | None = None
         self._again: Again | None = None  # what it was launched with on a GPU
 
     def __repr__(self) -> str:
@@ -219,6 +222,15 @@ class Kernel:
             raise CheckError(said_of(self.name, found), found) from None
 
     @property
+    def key(self) -> str:
+        """Names this kernel by its words, and those of the functions it inlines: what tuning finds is kept by it."""
+        if self._key is None:
+            from phobos.runtime.tuning.keeping import kernel_key
+
+            self._key = kernel_key(self.analysed()[0], self.name, self.order)
+        return self._key
+
+    @property
     def findings(self) -> list[Diagnostic]:
         """What the checker says of this kernel."""
         if self._findings is None:
@@ -247,18 +259,26 @@ class Kernel:
         resident: int | None = None,
         reserved_sms: int = 0,
         host_checks: bool = True,
+        tuned: bool = True,
         **named: Any,
     ) -> None:
-        """Launch on the device of the arrays. Raises CheckError, LaunchError, KernelFault."""
+        """Launch on the device of the arrays. Raises CheckError, LaunchError, KernelFault.
+
+        What `phobos tune` found for this kernel, card and class of sizes is used where the arguments fix nothing
+        otherwise; `tuned=False` ignores it.
+        """
         options = LaunchOptions(
             tuple(sorted((constants or {}).items())), grid, resident, schedule, l2_group, stream, timeout, unchecked,
-            debug, True, reserved_sms, host_checks,
+            debug, True, reserved_sms, host_checks, tuned,
         )  # fmt: skip
         if self._again is not None and self._again.launch(arguments, named, options):
             return
+        from phobos.runtime import tuned as tuning
+
         bound = self.bound(arguments, named, dict(options.constants))
         if bound.device == "cpu":
-            self._judged(bound, arguments, named, options)
+            prepared, _ = tuning.attempt(self, bound, options, lambda o: self._prepared(bound, arguments, named, o))
+            self._judged(prepared)
             return
         if not unchecked:
             gate.demand(self.findings, self.name, on_device=True)
@@ -266,7 +286,9 @@ class Kernel:
         from phobos.runtime.cuda.launch import launched
         from phobos.runtime.cuda.streams import library_of
 
-        ready = launched(self, bound, options)
+        ready, _ = tuning.attempt(
+            self, bound, options, lambda o: launched(self, self._at(bound, arguments, named, o), o)
+        )
         if self._again is None:
             self._again = Again()
         self._again.remember(arguments, named, options, ready, library_of(bound))
@@ -274,21 +296,25 @@ class Kernel:
     def plan(
         self, *arguments: Any, constants: Mapping[str, int] | None = None, grid: GridOption = None,
         schedule: str | None = None, l2_group: int | None = None, timeout: float | None = None,
-        resident: int | None = None, reserved_sms: int = 0, **named: Any,
+        resident: int | None = None, reserved_sms: int = 0, tuned: bool = True, **named: Any,
     ) -> Plan:  # fmt: skip
         """Everything that a launch with these arguments would decide; nothing is launched."""
+        from phobos.runtime import tuned as tuning
+
         options = LaunchOptions(
             tuple(sorted((constants or {}).items())), grid, resident, schedule, l2_group, None, timeout,
-            reserved_sms=reserved_sms,
+            reserved_sms=reserved_sms, tuned=tuned,
         )  # fmt: skip
         bound = self.bound(arguments, named, dict(options.constants))
         if bound.device == "cpu":
-            from phobos.runtime.judge import prepare
-
-            return prepare(self, bound, arguments, named, options).plan
+            ready, source = tuning.attempt(self, bound, options, lambda o: self._prepared(bound, arguments, named, o))
+            return tuning.noted(ready.plan, source)
         from phobos.runtime.cuda.launch import plan
 
-        return plan(self, bound, options)
+        made, source = tuning.attempt(
+            self, bound, options, lambda o: plan(self, self._at(bound, arguments, named, o), o)
+        )
+        return tuning.noted(made, source)
 
     def reference(
         self, *arguments: Any, detect: str | tuple[str, ...] = (), scheduler: str | None = None, seed: int = 0,
@@ -307,17 +333,55 @@ class Kernel:
         bound = self.bound(arguments, named, dict(options.constants))
         if bound.device != "cpu":
             raise LaunchError(f"the reference runtime computes on NumPy arrays, these are on {bound.device}")
-        return self._judged(bound, arguments, named, options, detect, scheduler, seed, step_limit)
+        return self._judged(self._prepared(bound, arguments, named, options), detect, scheduler, seed, step_limit)
+
+    def _at(
+        self, bound: Bound, arguments: tuple[Any, ...], named: Mapping[str, Any], options: LaunchOptions
+    ) -> Bound:
+        """The arguments at the constants of `options`; `bound` where those are the ones it has."""
+        own = bound.program.constants
+        if all(own[name].value == number for name, number in options.constants if name in own):
+            return bound
+        return self.bound(arguments, named, dict(options.constants))
+
+    def _prepared(
+        self, bound: Bound, arguments: tuple[Any, ...], named: Mapping[str, Any], options: LaunchOptions
+    ) -> Prepared:
+        from phobos.runtime.judge import prepare
+
+        return prepare(self, self._at(bound, arguments, named, options), arguments, named, options)
 
     def _judged(
-        self, bound: Bound, arguments: tuple[Any, ...], named: Mapping[str, Any], options: LaunchOptions,
-        detect: str | tuple[str, ...] = (), scheduler: str | None = None, seed: int = 0,
+        self, prepared: Prepared, detect: str | tuple[str, ...] = (), scheduler: str | None = None, seed: int = 0,
         step_limit: int | None = None,
     ) -> Verdict:  # fmt: skip
-        from phobos.runtime.judge import Judging, judge, prepare
+        from phobos.runtime.judge import Judging, judge
 
-        judging = Judging(detect, scheduler, seed, step_limit)
-        return judge(prepare(self, bound, arguments, named, options), judging)
+        return judge(prepared, Judging(detect, scheduler, seed, step_limit))
+
+    def tune(
+        self, *arguments: Any, constants: Mapping[str, int] | None = None, grid: GridOption = None,
+        schedule: str | None = None, l2_group: int | None = None, resident: int | None = None,
+        budget: float | None = None, repeat: int = 20, timeout: float = 30.0, jobs: int | None = None,
+        scratch: Sequence[str] = (), fresh: bool = False, **named: Any,
+    ) -> Tuning:  # fmt: skip
+        """Try constants, schedules and grids with copies of these arguments, each judged before it is timed, and keep
+        the fastest for later launches. `print` the result, or look at its `rows` and `best`.
+
+        `budget` bounds the whole, in seconds; what was not tried then is tried by the next call. `timeout` bounds one
+        launch. `scratch` names tensors that are workspace: what they end up with may depend on the constants. What is
+        fixed here (`constants`, `grid`, `schedule`, `l2_group`) is not tried otherwise. Raises CheckError, LaunchError,
+        and InputError where the kernel as it is cannot be judged.
+        """
+        from phobos.runtime.tuning.python import tuned_on
+
+        found = tuned_on(
+            self, arguments, named, dict(constants or {}), grid=grid, schedule=schedule, l2_group=l2_group,
+            resident=resident, budget_s=budget, repeat=repeat, timeout_s=timeout, jobs=jobs, scratch=tuple(scratch),
+            fresh=fresh,
+        )  # fmt: skip
+        self._again = None  # what was launched before was decided before
+        return found
 
     # --- without arguments ----------------------------------------------------------------------------------
 

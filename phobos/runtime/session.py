@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from statistics import median
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from phobos.diagnostic import Diagnostic
 from phobos.errors import CheckError, InputError, KernelFault, LaunchError
@@ -24,10 +24,13 @@ from phobos.runtime.headers import Expectation
 from phobos.runtime.kernel import Kernel, LaunchOptions
 from phobos.runtime.output import Summary, save, summary, writable
 from phobos.runtime.plan import Plan
+from phobos.runtime.tuned import attempt, noted
 from phobos.value import value
 
 if TYPE_CHECKING:
     from phobos.runtime.binding import Bound
+
+T = TypeVar("T")
 
 TEXTUAL = ("PH201", "PH202", "PH206", "PH207", "PH209", "PH216", "PH301", "PH302", "PH307")
 """Findings that break a rule of the text, and that no run can show or fail to show."""
@@ -63,6 +66,7 @@ class Request:
     detect: tuple[str, ...]
     plan_only: bool
     verify: bool
+    tuned: bool
     expectations: tuple[Expectation, ...]
 
 
@@ -213,13 +217,13 @@ def perform(request: Request) -> Report:
         detect = (*detect, "races")
     options = LaunchOptions(
         tuple(sorted(constants.items())), request.grid, request.resident, request.schedule, request.l2_group, None,
-        request.timeout, request.unchecked, request.debug, request.keep,
+        request.timeout, request.unchecked, request.debug, request.keep, tuned=request.tuned and not _exact(request),
     )  # fmt: skip
     runner = _Runner(request, kernel, given, options, detect)
     try:
         if request.plan_only:
             return report(plan=runner.plan(device), code=0)
-        done = runner.on_gpu(device) if on_gpu else runner.on_cpu()
+        done = runner.done(device)
     except LaunchError as error:
         if error.kind is None:
             raise
@@ -229,7 +233,12 @@ def perform(request: Request) -> Report:
     except KernelFault as error:
         fault = (error.kind, error.diagnostic, str(error), error.blocks)
         return _faulted(report, request, fault, runner.made, detect)
-    return _finished(report, request, done, given, options, fault_wanted, on_gpu, detect)
+    return _finished(report, request, done, given, runner.options, fault_wanted, on_gpu, detect)
+
+
+def _exact(request: Request) -> bool:
+    """Whether something is expected that other constants or another grid may change although they are right."""
+    return any(expectation.kind != "cell" for expectation in request.expectations)
 
 
 class _Runner:
@@ -244,11 +253,32 @@ class _Runner:
         self.options = options
         self.detect = detect
         self.made: Plan | None = None
+        self.source: str | None = None  # what is said of tuning
 
     def named(self, arrays: Mapping[str, Any]) -> dict[str, Any]:
         return {**arrays, **self.given.numbers}
 
     def plan(self, device: str) -> Plan:
+        made = self._attempt(device, lambda: self._planned(device))
+        return noted(made, self.source)
+
+    def done(self, device: str) -> _Done:
+        """Run. What was tuned is used where it fits; where that is refused, the run is as it is without."""
+        done = self._attempt(device, self.on_cpu if device == "cpu" else lambda: self.on_gpu(device))
+        return replace(done, plan=noted(done.plan, self.source))
+
+    def _attempt(self, device: str, work: Callable[[], T]) -> T:
+        """`work` with `options` as tuned, if anything was; `source` says so."""
+
+        def at(options: LaunchOptions) -> T:
+            self.options = options
+            return work()
+
+        bound = self.kernel.bound((), self.named(self.given.arrays), dict(self.options.constants))
+        made, self.source = attempt(self.kernel, replace(bound, device=device), self.options, at)
+        return made
+
+    def _planned(self, device: str) -> Plan:
         named = self.named(self.given.arrays)
         bound = self.kernel.bound((), named, dict(self.options.constants))
         if device == "cpu":

@@ -245,6 +245,7 @@ def _request(kernels: Kernels, header: Run, scheduler: str | None) -> Request:
         detect=("races",),
         plan_only=False,
         verify=False,
+        tuned=False,
         expectations=header.expectations,
     )
 

@@ -74,7 +74,7 @@ def test_variants_are_compiled_where_there_is_no_card(tmp_path: Path, monkeypatc
     from phobos.codegen import cache
 
     monkeypatch.setenv("PHOBOS_CACHE", str(tmp_path))
-    problem = on_card(SCALE, {"N": 1 << 20}, {})
+    problem = on_card(SCALE, {"N": 1 << 20}, {"X": "iota", "Y": "zeros", "alpha": "2"}, small={"N": 1024})
     made = ahead(problem, Variant((("TILE", 64),)))
     assert isinstance(made, Ahead) and made.ctas_per_sm == 8 and made.registers > 0
     assert cache.kept().files == 2  # the text and the cubin

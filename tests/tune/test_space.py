@@ -75,7 +75,7 @@ kernel k(X: tensor<f32>[N]) {
 
 
 def test_schedules_and_groups_multiply_the_space() -> None:
-    found = space(program_of(SCALE, TILE=8), {"TILE": 8}, ("flat", "persistent-blocked"), (1, 4))
+    found = space(program_of(SCALE, TILE=8), {"TILE": 8}, (None, "persistent-blocked"), (1, 4))
     assert labels(*found) == ["as it is", "L2 group 4", "persistent-blocked", "persistent-blocked L2 group 4"]
 
 

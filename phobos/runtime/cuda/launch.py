@@ -11,7 +11,6 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections import defaultdict
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -106,9 +105,16 @@ def prepared(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
     return _prepare(kernel, bound, options)
 
 
-def multiples_of(dims: Mapping[str, int]) -> tuple[str, ...]:
-    """The extents that code is specialised on."""
-    return tuple(sorted(name for name, extent in dims.items() if extent % MULTIPLE == 0))
+def lowering_for(bound: Bound, options: LaunchOptions, arch: str) -> Options:
+    """What code for these arguments is specialised on, where their bases are aligned. No device is asked."""
+    lowering = Options(
+        arch=arch, vectors=True, debug=options.debug, guards=not options.host_checks,
+        pitched=tuple(name for name, held in bound.tensors.items() if _is_pitched(held)),
+        multiples=tuple(sorted(name for name, extent in bound.dims.items() if extent % MULTIPLE == 0)),
+    )  # fmt: skip
+    if isinstance(bound.program, FusedProgram):
+        lowering = replace(lowering, form=form_for(bound, bound.program.fusion, options))
+    return lowering
 
 
 def synchronize(device: int | None = None) -> None:
@@ -175,18 +181,10 @@ def _prepare(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
     if fused is None:
         only_flat(options)
     device = int(bound.device.partition(":")[2] or 0)
-    guarded = not options.host_checks
-    checks = [] if guarded else aligned(bound)
-    pitched = tuple(name for name, held in bound.tensors.items() if _is_pitched(held))
-    lowering = Options(
-        arch=_arch(device), vectors=True, debug=options.debug, guards=guarded, pitched=pitched,
-        multiples=multiples_of(bound.dims),
-    )  # fmt: skip
+    checks = aligned(bound) if options.host_checks else []
     with driver.on(device) as context:
         multiprocessors = max(driver.multiprocessors(device) - options.reserved_sms, 1)
-        if fused is not None:
-            lowering = replace(lowering, form=form_for(bound, fused.fusion, options))
-        lowering = _based(bound, lowering, device, context)
+        lowering = _based(bound, lowering_for(bound, options, _arch(device)), device, context)
 
         def resident(program: Program) -> tuple[int, str]:
             module, unit = kernel.analysed({name: c.value for name, c in program.constants.items()})

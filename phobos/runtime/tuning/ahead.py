@@ -8,11 +8,10 @@ from __future__ import annotations
 from phobos.codegen import cards
 from phobos.codegen.nvrtc import CompileError
 from phobos.errors import CheckError, LaunchError
-from phobos.lowering.options import Options
-from phobos.runtime import gate
 from phobos.runtime.compiling import build
-from phobos.runtime.cuda.launch import multiples_of
-from phobos.runtime.tuning.judging import Row
+from phobos.runtime.cuda.launch import lowering_for
+from phobos.runtime.faults import said_of
+from phobos.runtime.tuning.judging import Row, bound_at, options_of
 from phobos.runtime.tuning.problem import Problem
 from phobos.runtime.tuning.space import Variant
 from phobos.value import value
@@ -30,13 +29,13 @@ def ahead(problem: Problem, variant: Variant) -> Ahead | Row:
     """Compile a variant for `problem.arch`; a row where it can be refused or does not compile."""
     kernel = problem.made()
     try:
-        module, unit = kernel.analysed(problem.constants(variant))
-        gate.demand(gate.own_errors(module, unit), kernel.name, on_device=False)
-        made = build(module, unit, Options(arch=problem.arch, multiples=multiples_of(problem.dims)))
+        # Smaller extents are multiples of the same numbers, so that the code is the same.
+        bound = bound_at(problem, kernel, variant, problem.small)
+        made = build(bound.module, bound.unit, lowering_for(bound, options_of(problem, variant, bound), problem.arch))
     except CheckError as error:
         return Row(variant, "refused", str(error))
     except LaunchError as error:
-        return Row(variant, "refused", str(error) if error.diagnostic is None else error.diagnostic.message)
+        return Row(variant, "refused", said_of(error))
     except CompileError as error:
         return Row(variant, "crashed", str(error))
     limits = cards.LIMITS.get(problem.arch)

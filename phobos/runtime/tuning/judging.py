@@ -12,6 +12,7 @@ from time import perf_counter, strftime
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from phobos.errors import CheckError, KernelFault, LaunchError
+from phobos.runtime.faults import said_of
 from phobos.runtime.kernel import Kernel, LaunchOptions
 from phobos.runtime.plan import Plan
 from phobos.runtime.tuning.problem import Problem, arguments_at
@@ -112,13 +113,9 @@ def judge(problem: Problem, task: Task, engine: Engine | None = None) -> Row:
     except CheckError as error:
         return row("refused", str(error))
     except LaunchError as error:
-        return row("refused", _short(error))
+        return row("refused", said_of(error))
     except KernelFault as fault:
-        return row("fault", _short(fault))
-
-
-def _short(error: LaunchError | KernelFault) -> str:
-    return str(error) if error.diagnostic is None else error.diagnostic.message
+        return row("fault", said_of(fault))
 
 
 def options_of(problem: Problem, variant: Variant, bound: Bound) -> LaunchOptions:
@@ -132,7 +129,8 @@ def options_of(problem: Problem, variant: Variant, bound: Bound) -> LaunchOption
     )  # fmt: skip
 
 
-def _bound(problem: Problem, kernel: Kernel, variant: Variant, dims: Mapping[str, int]) -> Bound:
+def bound_at(problem: Problem, kernel: Kernel, variant: Variant, dims: Mapping[str, int]) -> Bound:
+    """The arguments, made anew, at the constants of a variant. Raises CheckError, LaunchError."""
     constants = problem.constants(variant)
     program = kernel.analysed(constants)[1].program
     return kernel.bound((), arguments_at(problem, program, dims), constants)
@@ -141,13 +139,13 @@ def _bound(problem: Problem, kernel: Kernel, variant: Variant, dims: Mapping[str
 def _launched(
     engine: Engine, problem: Problem, kernel: Kernel, variant: Variant, dims: Mapping[str, int]
 ) -> tuple[Plan, dict[str, Any], Bound]:
-    bound = _bound(problem, kernel, variant, dims)
+    bound = bound_at(problem, kernel, variant, dims)
     plan, arrays = engine.run(kernel, bound, options_of(problem, variant, bound))
     return plan, arrays, bound
 
 
 def _timed(engine: Engine, problem: Problem, kernel: Kernel, task: Task, row: Callable[..., Row]) -> Row:
-    bound = _bound(problem, kernel, task.variant, problem.dims)
+    bound = bound_at(problem, kernel, task.variant, problem.dims)
     options = options_of(problem, task.variant, bound)
     times: list[float] = []
     status: Status = "ok"
@@ -187,12 +185,12 @@ def referee(
     from phobos.runtime.judge import judge as run
 
     kernel = problem.made()
-    bound = _bound(problem, kernel, variant, dims)
-    if grid is not None and bound.program.is_persistent:
-        grid = grid[:1]
+    bound = bound_at(problem, kernel, variant, dims)
+    # Of a persistent kernel the number of blocks is part of what it computes; that of others follows from the text.
+    grid = grid[:1] if grid is not None and bound.program.is_persistent else problem.grid
     named = {**{name: held.array for name, held in bound.tensors.items()}, **bound.params}
     constants = tuple(sorted(problem.constants(variant).items()))
-    options = LaunchOptions(constants, grid or problem.grid, problem.resident, timeout=seconds)
+    options = LaunchOptions(constants, grid, problem.resident, timeout=seconds)
     prepared = prepare(kernel, bound, (), named, options)
     run(prepared, Judging((), "round-robin" if problem.device == "cpu" else None))
     return prepared.arrays, prepared.placement.bound

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from phobos.errors import InputError, KernelFault, LaunchError
 from phobos.lowering.options import MULTIPLE
+from phobos.runtime.faults import said_of
 from phobos.runtime.tuning.space import Variant
 from phobos.semantics import ir
 from phobos.semantics.program import Program
@@ -57,11 +58,12 @@ class Problem:
     repeat: int = 20
     timeout_s: float = 30.0
     seconds: float = 2.0
+    order: str = "ask"  # of a fusion
 
     def made(self) -> Kernel:
         from phobos.runtime.kernel import Kernel
 
-        return Kernel(self.path, self.text, self.kernel)
+        return Kernel(self.path, self.text, self.kernel, self.order)
 
     def constants(self, variant: Variant) -> dict[str, int]:
         return {**self.held, **dict(variant.constants)}
@@ -148,7 +150,7 @@ def _fails(problem: Problem, dims: Mapping[str, int]) -> str | None:
     try:
         referee(problem, problem.base, dims, None, seconds=SECONDS)
     except KernelFault as fault:
-        return SLOW if fault.kind == "timeout" else str(fault)
+        return SLOW if fault.kind == "timeout" else said_of(fault)
     except LaunchError as error:
-        return str(error)
+        return said_of(error)
     return None

@@ -1,32 +1,36 @@
 """What there is to try of a kernel: constants, schedules, grids, grouping for the L2 cache. Pure; nothing runs here.
 
-Constants of `@autotune` span the space. Held at one value are those that the caller sets, those that are an extent of
-a tensor (another value is another problem), and those that stand for the grid, which the launch binds.
+Constants of `@autotune` with several choices span the space. Held at one value are those that the caller sets, those
+that are an extent of a tensor (another value is another problem), and those that stand for the grid, which the launch
+binds.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from phobos.semantics import ir
-from phobos.semantics.grid import cap_at, grid_of, useful_work_at
+from phobos.semantics.fusion import FusedProgram
+from phobos.semantics.grid import GridDisagrees, GridUnknown, blocks_at, cap_at, grid_of, useful_work_at
 from phobos.semantics.program import Program
+from phobos.semantics.schedules import INTERLEAVED, PERSISTENT
 from phobos.value import value
-
-FLAT = "flat"
 
 
 @value
 class Variant:
     """One candidate. `constants` are those that are tuned, in the kernel's order.
 
-    `per_sm` is the number of CTAs on each multiprocessor, of a persistent grid; None as many as the plan decides. The
-    reference runtime counts as one multiprocessor.
+    `schedule` None is what a launch takes that says nothing. `per_sm` is the number of CTAs on each multiprocessor,
+    where the grid is the launcher's to choose; None as many as the plan decides. The reference runtime counts as one
+    multiprocessor.
     """
 
     constants: tuple[tuple[str, int], ...] = ()
-    schedule: str = FLAT
+    schedule: str | None = None
     l2_group: int = 1
     per_sm: int | None = None
 
@@ -34,7 +38,7 @@ class Variant:
     def label(self) -> str:
         """`TILE=1024 persistent-blocked 2/SM`; the same for the same variant, and for no other."""
         words = [f"{name}={number}" for name, number in self.constants]
-        if self.schedule != FLAT:
+        if self.schedule is not None:
             words.append(self.schedule)
         if self.l2_group != 1:
             words.append(f"L2 group {self.l2_group}")
@@ -52,9 +56,9 @@ class Variant:
 def variant_of(kept: Mapping[str, object]) -> Variant:
     """The inverse of `as_dict`. Raises ValueError, KeyError, TypeError where it is none."""
     constants, schedule, group, per_sm = (kept[key] for key in ("constants", "schedule", "l2_group", "ctas_per_sm"))
-    if not isinstance(constants, dict) or not isinstance(schedule, str) or not isinstance(group, int):
+    if not isinstance(constants, dict) or not all(isinstance(number, int) for number in constants.values()):
         raise ValueError("no variant")
-    if not (per_sm is None or isinstance(per_sm, int)) or not all(isinstance(n, int) for n in constants.values()):
+    if not isinstance(schedule, str | None) or not isinstance(group, int) or not isinstance(per_sm, int | None):
         raise ValueError("no variant")
     return Variant(tuple((str(name), number) for name, number in constants.items()), schedule, group, per_sm)
 
@@ -66,12 +70,16 @@ def tuned_constants(program: Program, fixed: Mapping[str, int]) -> tuple[ir.Cons
     return tuple(
         constant
         for name, constant in program.constants.items()
-        if constant.attribute == "autotune" and name not in fixed and name not in extents and name not in grids
+        if constant.attribute == "autotune"
+        and len(constant.choices) > 1
+        and name not in fixed
+        and name not in extents
+        and name not in grids
     )
 
 
 def space(
-    program: Program, fixed: Mapping[str, int], schedules: Sequence[str] = (FLAT,), groups: Sequence[int] = (1,)
+    program: Program, fixed: Mapping[str, int], schedules: Sequence[str | None] = (None,), groups: Sequence[int] = (1,)
 ) -> tuple[Variant, ...]:
     """Every variant, the one that runs without tuning first; the last constant varies fastest.
 
@@ -84,14 +92,18 @@ def space(
     points = [tuple(zip(names, point)) for point in itertools.product(*(constant.choices for constant in constants))]
     points.sort(key=lambda point: point != first)
     return tuple(
-        Variant(point, schedule, group)
-        for point, schedule, group in itertools.product(points, schedules or (FLAT,), groups or (1,))
+        Variant(point, schedule, group) for point, schedule, group in itertools.product(points, schedules, groups)
     )
 
 
-def sizes_its_grid(program: Program) -> bool:
-    """Whether the number of blocks is the launcher's choice: a persistent kernel whose grid no constant fixes."""
-    return program.is_persistent and all(constant.stride_form for constant in grid_of(program).constants)
+def sizes_its_grid(program: Program, schedule: str | None = None) -> bool:
+    """Whether the number of blocks (or, of a persistent schedule, of workers) is the launcher's choice."""
+    if isinstance(program, FusedProgram):
+        several = len(program.fusion.phases) > 1
+        return (schedule or (INTERLEAVED if several else None)) in PERSISTENT
+    if program.is_persistent:
+        return all(constant.stride_form for constant in grid_of(program).constants)
+    return schedule in PERSISTENT
 
 
 def with_grids(
@@ -102,12 +114,10 @@ def with_grids(
     `program` is the kernel at the variant's constants, `sizes` its extents and integer parameters. What launches as
     many blocks as the plan would without being told carries no number.
     """
-    if not sizes_its_grid(program) or most_per_sm < 1:
-        yield variant
-        return
-    whole = workers(program, sizes, most_per_sm, multiprocessors)
-    seen = {whole}
     yield variant
+    if not sizes_its_grid(program, variant.schedule):
+        return
+    seen = {workers(program, sizes, most_per_sm, multiprocessors)}
     count = 1
     while count < most_per_sm:
         blocks = workers(program, sizes, count, multiprocessors)
@@ -118,12 +128,15 @@ def with_grids(
 
 
 def workers(program: Program, sizes: Mapping[str, int], per_sm: int, multiprocessors: int) -> int:
-    """How many blocks a persistent grid has with so many CTAs on each multiprocessor: never more than have work."""
+    """How many blocks a grid has with so many CTAs on each multiprocessor: never more than have work."""
     known = {**{name: constant.value for name, constant in program.constants.items()}, **sizes}
     counts = [per_sm * multiprocessors]
-    useful, cap = useful_work_at(program, known), cap_at(program, known)
-    if useful is not None:
-        counts.append(useful)
-    if cap is not None:
-        counts.append(cap[0])
+    if program.is_persistent:
+        useful, cap = useful_work_at(program, known), cap_at(program, known)
+        counts += [useful] if useful is not None else []
+        counts += [cap[0]] if cap is not None else []
+    else:
+        phases = program.fusion.members if isinstance(program, FusedProgram) else ((program,),)
+        with contextlib.suppress(GridUnknown, GridDisagrees):
+            counts.append(max(sum(math.prod(blocks_at(part, known)) for part in phase) for phase in phases))
     return max(1, min(counts))

@@ -1,0 +1,243 @@
+"""Try the constants, grids and schedules of a kernel, compare each with the reference, time it, and keep the fastest.
+
+Later runs and Python calls on the same card use what was found, for sizes of the same class. A variant that crashes,
+hangs or computes something wrong is a row of the table; what is interrupted goes on with the same command.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from phobos.cli.arguments import (
+    add_order,
+    assignment,
+    device,
+    grid,
+    named,
+    order_for,
+    positive,
+    seconds,
+    seed,
+    use_colour,
+)
+from phobos.cli.output import document
+from phobos.errors import CheckError, InputError, LaunchError
+
+if TYPE_CHECKING:
+    from phobos.runtime.tuning.search import Step
+    from phobos.runtime.tuning.tuning import How, Tuning
+
+EXAMPLE = """
+phobos tune examples/staged.ph --set N=1048576
+phobos tune gemm.ph --set M=4096 --set N=4096 --set K=4096 --budget 60 --plot gemm.svg
+phobos tune gemm.ph --set BM=128 --device cpu --json        BM is held at 128
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a .ph file; its `// run:` header supplies sizes and arrays")
+    parser.add_argument("--kernel", metavar="K", help="which kernel, where the file has several; K1+K2 is the fusion")
+    add_order(parser)
+    what = parser.add_argument_group("what it is tuned on")
+    what.add_argument(
+        "--arg", action="append", default=[], type=named, metavar="NAME=WHAT",
+        help="zeros, ones, iota, random[:seed=N], normal[:seed=N], @file.npy, @file.npz:key or a number",
+    )  # fmt: skip
+    what.add_argument(
+        "--set", action="append", default=[], type=assignment, metavar="NAME=INT",
+        help="an extent, or a constant that is held at this value",
+    )  # fmt: skip
+    what.add_argument("--seed", type=seed, metavar="N", help="of arrays without their own")
+    what.add_argument(
+        "--scratch", action="append", default=[], metavar="NAME",
+        help="a tensor that is workspace: what it ends up with may depend on the constants",
+    )  # fmt: skip
+    where = parser.add_argument_group("where and how")
+    where.add_argument("--device", type=device, metavar="D", help="auto, cpu, cuda or cuda:N (default auto)")
+    where.add_argument("--grid", type=grid, metavar="G", help="hold the grid: N or X,Y,Z")
+    where.add_argument("--resident", type=positive, metavar="N", help="reference: how many blocks fit at once")
+    where.add_argument("--schedule", metavar="S", help="hold the schedule")
+    where.add_argument("--l2-group", type=positive, metavar="G", help="hold the grouping for the L2 cache")
+    where.add_argument("--budget", type=seconds, metavar="S", help="stop after so many seconds")
+    where.add_argument("--timeout", type=seconds, metavar="S", help="the most a launch may take (default 30)")
+    where.add_argument("--repeat", type=positive, metavar="N", help="times each variant is timed (default 20)")
+    where.add_argument("--jobs", type=positive, metavar="N", help="processes that compile (default: one a core)")
+    where.add_argument("--fresh", action="store_true", help="measure again what an earlier run has measured")
+    out = parser.add_argument_group("what it prints")
+    out.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    out.add_argument("--plot", metavar="FILE", help="draw the times of all variants (SVG)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from phobos.runtime.output import writable
+    from phobos.runtime.tuning.tuning import How
+
+    if arguments.plot:
+        writable(arguments.plot)
+    if arguments.timeout == 0:
+        raise InputError(
+            "--timeout 0: a variant that hangs must be ended some time, give at least a fraction of a second"
+        )
+    how = How(
+        grid=arguments.grid or None, resident=arguments.resident, schedule=arguments.schedule,
+        l2_group=arguments.l2_group, scratch=tuple(arguments.scratch), repeat=arguments.repeat or 20,
+        timeout_s=arguments.timeout or 30.0, budget_s=arguments.budget, jobs=arguments.jobs, fresh=arguments.fresh,
+    )  # fmt: skip
+    try:
+        tuning = tuned(arguments, how)
+    except CheckError as error:
+        return _forbidden(arguments, error)
+    return _told(arguments, tuning)
+
+
+def tuned(arguments: argparse.Namespace, how: How) -> Tuning:
+    """Set up what the command line asks for, and tune. Raises PhobosError; on Ctrl-C prints what there is."""
+    import os
+    from dataclasses import replace
+
+    from phobos.check.project import read
+    from phobos.cli.run import without_kernel
+    from phobos.runtime import gate
+    from phobos.runtime.device import chosen
+    from phobos.runtime.given import arguments as made_of
+    from phobos.runtime.given import constants_in
+    from phobos.runtime.headers import runs_of
+    from phobos.runtime.kernel import Kernels
+    from phobos.runtime.tuning.tuning import tune
+
+    order_for(arguments)
+    source = read(arguments.file)
+    headers = [h for h in runs_of(arguments.file, source.text) if arguments.kernel in (None, h.kernel) or not h.kernel]
+    header = headers[0] if headers else None
+    try:
+        name = arguments.kernel or (header.kernel if header else None)
+        order = arguments.order or (header.options.get("order") if header else None)
+        kernel = Kernels(arguments.file, source.text).one(name, order if "+" in (name or "") else None)
+    except LaunchError as error:
+        raise InputError(without_kernel(str(error), arguments.file, source.text)) from None
+    asked = arguments.device or (header.options.get("device") if header else None) or "auto"
+    try:
+        where, _ = chosen(device(asked))
+    except (ValueError, argparse.ArgumentTypeError) as error:
+        raise InputError(str(error)) from None
+    names = {} if header is None else dict(header.names)
+    names.update((name, str(number)) for name, number in arguments.set)
+    names.update(arguments.arg)
+    gate.demand(kernel.findings, kernel.name, on_device=True)
+    fixed = constants_in(kernel.analysed()[1].program, names)
+    module, unit = kernel.analysed(fixed)
+    gate.demand(gate.own_errors(module, unit), kernel.name, on_device=False)
+    own = {name for name, _ in arguments.arg}
+    folders = {name: "." if name in own else os.path.dirname(arguments.file) or "." for name in names}
+    number = arguments.seed if arguments.seed is not None else _seed_of(header)
+    given = made_of(unit.program, names, number, folders, fixed)
+    bound = kernel.bound((), {**given.arrays, **given.numbers}, fixed)
+    files = {name: array for name, array in given.arrays.items() if names[name].startswith("@")}
+    texts = {name: text for name, text in names.items() if name not in files and name not in unit.program.constants}
+    with _Bar() as bar:
+        tuning = tune(
+            kernel, bound, texts, files, fixed, where, replace(how, seed=number), bar,
+            lambda so_far: _interrupted(arguments, so_far, bar),
+        )  # fmt: skip
+    return tuning
+
+
+def _seed_of(header: Any) -> int:
+    text = header.options.get("seed") if header is not None else None
+    try:
+        return seed(text) if text is not None else 0
+    except argparse.ArgumentTypeError as error:
+        raise InputError(f"the `// run:` header: seed: {error}") from None
+
+
+def _interrupted(arguments: argparse.Namespace, tuning: Tuning, bar: _Bar) -> None:
+    bar.end()
+    _told(arguments, tuning)
+    sys.stdout.flush()
+
+
+def _told(arguments: argparse.Namespace, tuning: Tuning) -> int:
+    from phobos.check.project import write
+    from phobos.runtime.tuning.report import svg, text
+
+    if arguments.json:
+        document(json.dumps({**tuning.as_dict(), "findings": []}, indent=2, ensure_ascii=False) + "\n")
+    else:
+        print(text(tuning))
+    if arguments.plot:
+        write(arguments.plot, svg(tuning))
+        if not arguments.json:
+            print(f"drawn in {arguments.plot}")
+    return 1 if tuning.broken or (tuning.best is None and not tuning.left) else 0
+
+
+def _forbidden(arguments: argparse.Namespace, error: CheckError) -> int:
+    """The checker forbids a launch: its findings, and nothing else."""
+    from phobos.check.project import read
+    from phobos.check.render import Listing, full
+    from phobos.check.render.as_json import as_dict
+    from phobos.syntax.lines import LineIndex
+
+    text = read(arguments.file).text
+    if arguments.json:
+        listing = Listing(arguments.file, text, LineIndex(text), ())
+        found = [as_dict(diagnostic, listing) for diagnostic in error.diagnostics]
+        document(json.dumps({"filename": arguments.file, "rows": [], "best": None, "findings": found}, indent=2) + "\n")
+        return 1
+    for diagnostic in error.diagnostics:
+        sys.stdout.write(full(diagnostic, text, arguments.file, use_colour()))
+    print(f"nothing was tried: {error}")
+    return 1
+
+
+class _Bar:
+    """What is being tried and the best so far, on stderr where it is a terminal."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+        self._task: Any = None
+        self._stage = ""
+
+    def __enter__(self) -> _Bar:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def __call__(self, step: Step) -> None:
+        if not sys.stderr.isatty():
+            return
+        if self._bar is None:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+            columns = (
+                TextColumn("{task.description}"),
+                BarColumn(24),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[now]}"),
+            )
+            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._bar.start()
+        if step.stage != self._stage:
+            if self._task is not None:
+                self._bar.remove_task(self._task)
+            self._stage, self._task = step.stage, self._bar.add_task(step.stage, total=step.total, now="")
+        self._bar.update(self._task, completed=step.number, total=step.total, now=_now(step))
+
+
+def _now(step: Step) -> str:
+    from rich.markup import escape
+
+    from phobos.runtime.tuning.report import milliseconds
+
+    best = f"; best {milliseconds(step.best.elapsed_ms)}: {step.best.variant.label}" if step.best is not None else ""
+    return escape(step.label + best)

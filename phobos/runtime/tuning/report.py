@@ -1,0 +1,140 @@
+"""What is said of a tuning: a table for people, a picture (SVG) of all variants."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape
+
+from phobos.runtime.tuning.judging import MEASURED, Row
+from phobos.runtime.tuning.keeping import size_class
+
+if TYPE_CHECKING:
+    from phobos.runtime.tuning.tuning import Tuning
+
+WORDS = {"another-result": "another result", "slower": "slower"}
+
+
+def milliseconds(ms: float | None) -> str:
+    """`2.38 us`, `1.2 ms`, `3 s`: three figures."""
+    if ms is None:
+        return "-"
+    if ms < 1.0:
+        return f"{1e3 * ms:.3g} us"
+    return f"{ms:.3g} ms" if ms < 1000 else f"{ms / 1000:.3g} s"
+
+
+def text(tuning: Tuning) -> str:
+    """Everything, ending without a line end."""
+    out = [f"{tuning.kernel} on {tuning.card}" + (f", {_numbers(tuning.sizes)}" if tuning.sizes else "")]
+    if tuning.device == "cpu":
+        out.append("this times the reference runtime itself: it says nothing about a GPU")
+    at = _numbers(tuning.judged_sizes)
+    out.append(f"each variant was compared with the reference{f' at {at}' if at else ''} before it was timed")
+    if tuning.held:
+        out.append(f"held: {_numbers(tuning.held)}")
+    out += ["", *_table(tuning), ""]
+    out += _verdict(tuning)
+    return "\n".join(out)
+
+
+def _table(tuning: Tuning) -> list[str]:
+    head = ["variant", "time", "of untuned", "grid", "registers", ""]
+    lines = [head]
+    for row in tuning.rows:
+        ratio = "-"
+        if row.elapsed_ms is not None and tuning.untuned is not None and tuning.untuned.elapsed_ms:
+            ratio = f"{row.elapsed_ms / tuning.untuned.elapsed_ms:.2f}"
+        grid = "-" if row.grid is None else "x".join(str(n) for n in row.grid if n != 1) or "1"
+        registers = "-" if row.registers is None else str(row.registers)
+        lines.append([row.variant.label, milliseconds(row.elapsed_ms), ratio, grid, registers, _said(row, tuning)])
+    widths = [max(len(line[i]) for line in lines) for i in range(len(head) - 1)]
+    return ["  ".join([*(c.ljust(w) for c, w in zip(line, widths)), line[-1]]).rstrip() for line in lines]
+
+
+def _said(row: Row, tuning: Tuning) -> str:
+    if row.status == "ok":
+        marks = []
+        if tuning.best is not None and row.variant.label == tuning.best.variant.label:
+            marks.append("best")
+        if tuning.untuned is not None and row.variant.label == tuning.untuned.variant.label:
+            marks.append("without tuning")
+        return ", ".join(marks)
+    word = WORDS.get(row.status, row.status)
+    return f"{word}: {row.why}" if row.why else word
+
+
+def _verdict(tuning: Tuning) -> list[str]:
+    out = []
+    best = tuning.best
+    if best is None:
+        out.append("no variant was timed to the end")
+    else:
+        said = f"best: {best.variant.label}, {milliseconds(best.elapsed_ms)}"
+        if tuning.untuned is not None and tuning.untuned.variant.label == best.variant.label:
+            said += ", which is what runs without tuning"
+        elif tuning.speedup is not None:
+            said += f", {tuning.speedup:.2f} times as fast as without tuning"
+        out.append(said)
+    if tuning.from_disk:
+        out.append(f"{_count(tuning.from_disk, 'row')} of an earlier run taken from disk (--fresh measures again)")
+    if tuning.broken:
+        out.append(f"{_count(len(tuning.broken), 'variant')} went wrong: see above")
+    if tuning.left:
+        why = "interrupted" if tuning.interrupted else "the budget is spent"
+        out.append(f"{why}: {_count(tuning.left, 'variant')} not tried; the same command goes on with them")
+    if tuning.kept is not None:
+        sizes = size_class(tuning.sizes)
+        out.append(f"kept: launches on this card use it{f' for {sizes}' if sizes else ''} (--no-tuned ignores it)")
+    return out
+
+
+def _numbers(numbers: dict[str, int]) -> str:
+    return ", ".join(f"{name} = {number}" for name, number in numbers.items())
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+# --- the picture ----------------------------------------------------------------------------------------------
+
+ROW, LABEL, BAR, MARGIN = 18, 300, 360, 12
+COLOURS = {"best": "#1a7f37", "ok": "#4078c0", "slower": "#9db7d5", "broken": "#cf222e", "other": "#8c959f"}
+
+
+def svg(tuning: Tuning) -> str:
+    """A bar a variant, the fastest on top; what was not timed stands below with its reason."""
+    longest = max((row.elapsed_ms or 0.0 for row in tuning.rows), default=0.0) or 1.0
+    height = MARGIN * 3 + ROW * (len(tuning.rows) + 1)
+    width = LABEL + BAR + 3 * MARGIN + 90
+    title = f"{tuning.kernel} on {tuning.card}" + (f", {_numbers(tuning.sizes)}" if tuning.sizes else "")
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
+        f"<title>{escape(title)}</title>",
+        '<rect width="100%" height="100%" fill="white"/>',
+        f'<text x="{MARGIN}" y="{MARGIN + 8}" font-weight="bold">{escape(title)}</text>',
+    ]
+    for number, row in enumerate(tuning.rows):
+        top = MARGIN * 2 + ROW * (number + 1) - 6
+        base = top + 11
+        out.append(f'<text x="{MARGIN}" y="{base}">{escape(row.variant.label)}</text>')
+        left = LABEL + MARGIN
+        if row.status in MEASURED and row.elapsed_ms is not None:
+            length = max(1.0, BAR * row.elapsed_ms / longest)
+            colour = COLOURS["best" if _is(row, tuning.best) else row.status]
+            out.append(f'<rect x="{left}" y="{top}" width="{length:.1f}" height="{ROW - 5}" fill="{colour}"/>')
+            said = milliseconds(row.elapsed_ms) + (" (untuned)" if _is(row, tuning.untuned) else "")
+            out.append(f'<text x="{left + length + 6:.1f}" y="{base}">{escape(said)}</text>')
+        else:
+            colour = COLOURS["broken" if row in tuning.broken else "other"]
+            word = WORDS.get(row.status, row.status)
+            out.append(f'<text x="{left}" y="{base}" fill="{colour}">{escape(word)}</text>')
+        if row.why:
+            out.append(f'<rect x="0" y="{top - 2}" width="{width}" height="{ROW}" fill="transparent">'
+                       f"<title>{escape(row.why)}</title></rect>")  # fmt: skip
+    return "\n".join([*out, "</svg>"]) + "\n"
+
+
+def _is(row: Row, other: Row | None) -> bool:
+    return other is not None and row.variant.label == other.variant.label

@@ -1,0 +1,231 @@
+"""A kernel tuned on arguments: the problem set, the search run, rows and winner kept. What command and Python call.
+
+`Tuning` is the result as a value; it is complete when nothing is `left`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from time import perf_counter, strftime
+from typing import TYPE_CHECKING, Any
+
+from phobos.errors import LaunchError
+from phobos.runtime import gate
+from phobos.runtime.kernel import Kernel
+from phobos.runtime.tuning import keeping
+from phobos.runtime.tuning.executor import Executor, Processes
+from phobos.runtime.tuning.judging import BROKEN, MEASURED, Row, Task, judge
+from phobos.runtime.tuning.keeping import Winner
+from phobos.runtime.tuning.problem import Problem, judged_at
+from phobos.runtime.tuning.search import Report, Search
+from phobos.runtime.tuning.space import Variant, space
+from phobos.semantics.fusion import FusedProgram
+from phobos.semantics.program import Program
+from phobos.semantics.schedules import BLOCKED, ScheduleError, schedule_called
+from phobos.value import value
+
+if TYPE_CHECKING:
+    from phobos.runtime.binding import Bound
+
+
+@value
+class Tuning:
+    """What tuning found. `rows` are measured ones first, the fastest first; `best` is the fastest that was timed to the
+    end and `untuned` the row of what runs without tuning, each None where there is none.
+
+    `from_disk` of the rows were there before, `left` variants were not tried (budget, Ctrl-C). `kept` is the file of
+    winners, None where nothing was kept.
+    """
+
+    kernel: str
+    path: str
+    device: str
+    card: str
+    sizes: dict[str, int]
+    judged_sizes: dict[str, int]
+    held: dict[str, int]
+    rows: tuple[Row, ...]
+    best: Row | None
+    untuned: Row | None
+    from_disk: int
+    left: int
+    interrupted: bool
+    seconds: float
+    kept: str | None
+
+    @property
+    def speedup(self) -> float | None:
+        """How many times as fast as without tuning the best is."""
+        if self.best is None or self.untuned is None or not self.best.elapsed_ms or not self.untuned.elapsed_ms:
+            return None
+        return self.untuned.elapsed_ms / self.best.elapsed_ms
+
+    @property
+    def broken(self) -> tuple[Row, ...]:
+        """Rows that say that something is wrong with the kernel or with this project."""
+        return tuple(row for row in self.rows if row.status in BROKEN)
+
+    def __str__(self) -> str:
+        from phobos.runtime.tuning.report import text
+
+        return text(self)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "kernel": self.kernel, "filename": self.path, "device": self.device, "card": self.card,
+            "sizes": self.sizes, "judged_sizes": self.judged_sizes, "held": self.held,
+            "rows": [row.as_dict() for row in self.rows],
+            "best": None if self.best is None else self.best.as_dict(),
+            "untuned": None if self.untuned is None else self.untuned.as_dict(), "speedup": self.speedup,
+            "from_disk": self.from_disk, "left": self.left, "interrupted": self.interrupted,
+            "seconds": self.seconds, "kept": self.kept,
+        }  # fmt: skip
+
+
+@value
+class How:
+    """How to tune. None is "try all" for `schedule` and `l2_group`, "the plan's or the variant's" for `grid`.
+
+    `budget_s` bounds the whole search, `timeout_s` a kernel; `jobs` processes compile. `fresh` forgets the rows on
+    disk. `executor` calls `judged_by` (the judge,
+    if None), in a process of this machine if None.
+    """
+
+    grid: tuple[int, ...] | None = None
+    resident: int | None = None
+    schedule: str | None = None
+    l2_group: int | None = None
+    seed: int = 0
+    scratch: tuple[str, ...] = ()
+    repeat: int = 20
+    timeout_s: float = 30.0
+    budget_s: float | None = None
+    jobs: int | None = None
+    fresh: bool = False
+    executor: Executor | None = None
+    judged_by: Callable[[Problem, Task], Row] | None = None
+
+
+def tune(
+    kernel: Kernel,
+    bound: Bound,
+    names: Mapping[str, str],
+    arrays: Mapping[str, Any],
+    fixed: Mapping[str, int],
+    device: str,
+    how: How,
+    report: Report = lambda step: None,
+    on_interrupt: Callable[[Tuning], None] | None = None,
+) -> Tuning:
+    """Tune `kernel` on the arguments `bound` (host arrays), which are `names` as text and `arrays` as such.
+
+    `fixed` are the constants that the caller set. Raises CheckError where a finding forbids a launch, InputError where
+    the kernel as it is cannot be judged, LaunchError for options that no kernel has. On Ctrl-C `on_interrupt` is given
+    what there is so far, and KeyboardInterrupt goes on.
+    """
+    begun = perf_counter()
+    gate.demand(kernel.findings, kernel.name, on_device=True)
+    try:
+        schedule_called(how.schedule, how.l2_group)
+    except ScheduleError as error:
+        raise LaunchError(str(error)) from None
+    program = kernel.analysed(dict(fixed))[1].program
+    for name in how.scratch:
+        if name not in program.tensors:
+            raise LaunchError(f"`{kernel.name}` has no tensor `{name}` that could be workspace")
+    variants = space(program, fixed, _schedules(how, program), _groups(how))
+    base = variants[0]
+    tuned = dict(base.constants)
+    held = {name: constant.value for name, constant in program.constants.items() if name not in tuned}
+    bound_by_launch = {c.name for c in _grid_constants(program)} - set(fixed)
+    held = {name: number for name, number in held.items() if name not in bound_by_launch}
+    arch, multiprocessors = _machine(device)
+    problem = Problem(
+        kernel.path, kernel.text, kernel.name, dict(names), dict(arrays), how.seed, dict(bound.dims), dict(bound.dims),
+        held, base, device, arch, multiprocessors, how.grid, how.resident, how.scratch, how.repeat, how.timeout_s,
+        order=kernel.order,
+    )  # fmt: skip
+    programs = [kernel.analysed(problem.constants(variant))[1].program for variant in variants]
+    problem = judged_at(problem, programs)
+    key, card = kernel.key, keeping.card(device)
+    rows = keeping.rows_of(problem, key, card, fresh=how.fresh)
+    search = Search(
+        problem, variants, {name: n for name, n in bound.sizes.items() if name not in program.constants},
+        known=rows.kept, keep=rows.add, report=report, budget_s=how.budget_s, judged_by=how.judged_by or judge,
+    )  # fmt: skip
+
+    def result(*, interrupted: bool) -> Tuning:
+        best, kept = search.best, None
+        if best is not None and not interrupted:
+            winner = Winner(
+                best.variant, held, how.grid, dict(bound.dims), best.elapsed_ms or 0.0,
+                None if search.untuned is None else search.untuned.elapsed_ms, strftime("%Y-%m-%d"),
+            )  # fmt: skip
+            where = keeping.keep_winner(key, kernel.name, card, winner)
+            kept = None if where is None else str(where)
+        return Tuning(
+            kernel.name, kernel.path, device, card, dict(bound.dims), problem.small, held,
+            tuple(sorted(search.rows.values(), key=_order)), best, search.untuned, search.from_disk, len(search.left),
+            interrupted, perf_counter() - begun, kept,
+        )  # fmt: skip
+
+    try:
+        with _executors(how, arch) as (judges, compilers):
+            search.run(judges, compilers)
+    except KeyboardInterrupt:
+        if on_interrupt is not None:
+            on_interrupt(result(interrupted=True))
+        raise
+    return result(interrupted=False)
+
+
+@contextmanager
+def _executors(how: How, arch: str) -> Iterator[tuple[Executor, Executor | None]]:
+    judges = how.executor if how.executor is not None else Processes(1)
+    compilers = Processes(how.jobs or os.cpu_count() or 1) if arch else None
+    try:
+        yield judges, compilers
+    finally:
+        judges.close()
+        if compilers is not None:
+            compilers.close()
+
+
+def _order(row: Row) -> tuple[bool, float, str]:
+    return row.status not in MEASURED, row.elapsed_ms or 0.0, row.variant.label
+
+
+def _schedules(how: How, program: Program) -> tuple[str | None, ...]:
+    """What there is to try; of kernels with a barrier between them both ways to share out their blocks."""
+    if how.schedule is not None:
+        return (how.schedule.replace("_", "-"),)
+    if isinstance(program, FusedProgram) and len(program.fusion.phases) > 1:
+        return (None, BLOCKED)
+    return (None,)
+
+
+def _groups(how: How) -> tuple[int, ...]:
+    return (1,) if how.l2_group is None else (how.l2_group,)
+
+
+def _grid_constants(program: Any) -> list[Any]:
+    from phobos.semantics.grid import grid_of
+
+    return [constant.constant for constant in grid_of(program).constants if constant.stride_form]
+
+
+def _machine(device: str) -> tuple[str, int]:
+    """The architecture and the multiprocessors of a device."""
+    if device == "cpu":
+        return "", 1
+    from phobos.codegen import cards
+    from phobos.runtime.cuda import driver, host
+
+    number = host.number_of(device)
+    with driver.on(number):
+        return cards.arch_of(*driver.capability(number)), driver.multiprocessors(number)
+
+
+__all__ = ["How", "Tuning", "Variant", "tune"]
