@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +24,10 @@ from phobos.runtime.reference.faults import Fault
 from phobos.runtime.reference.numbers import DTYPES, Array
 from phobos.runtime.reference.races import TooLarge
 from phobos.runtime.reference.schedulers import NAMES
+from phobos.runtime.scheduling import notes_of, possible, schedule_for, work_of
 from phobos.semantics.fusion import FusedProgram, parts_of
 from phobos.semantics.program import Program
+from phobos.semantics.schedules import Work
 from phobos.value import value
 
 if TYPE_CHECKING:
@@ -53,6 +56,7 @@ class Prepared:
     kernel: Kernel
     placement: Placement
     phases: Phases
+    work: Work
     plan: Plan
     arrays: dict[str, Array]
     resident: int | None
@@ -87,6 +91,8 @@ def prepare(
     constants = dict(options.constants)
     executable(bound)
     checks = aligned(bound)
+    schedule = schedule_for(options.schedule, options.l2_group)
+    possible(bound, schedule)
 
     def resident(program: Program) -> tuple[int, str]:
         if options.resident is not None:
@@ -96,23 +102,26 @@ def prepare(
             return first, "the grid asked for"
         return _target_resident(kernel, program)
 
-    schedule = "flat"
     phase_plans: tuple[PhasePlan, ...] = ()
     phases: Phases
     if isinstance(bound.program, FusedProgram):
         from phobos.runtime.fusing import arranged
 
         made = arranged(bound, bound.program.fusion, options, lambda: resident(bound.program))
-        placement, phases, schedule, phase_plans = made.placement, made.kernels, made.work.kind, made.phases
+        placement, phases, work, phase_plans = made.placement, made.kernels, made.work, made.phases
     else:
-        from phobos.runtime.kernel import only_flat
-
-        only_flat(options)
         placement = place(
             bound, options.grid, resident, lambda chosen: kernel.bound(arguments, named, chosen), constants
         )
         bound = placement.bound
         phases = (((bound.program, placement.grid),),)
+        fit: int | None = None
+        if schedule.is_persistent:
+            asked = options.resident
+            fit, why = (asked, "as asked for") if asked else _target_resident(kernel, bound.program)
+            checks.append(Check("workers of the schedule", f"{fit} fit at once: {why}", None))
+            placement = replace(placement, resident=fit)
+        work = work_of(bound, schedule, placement.grid, fit)
     program = bound.program
     checks += placement.checks
     checks += barrier_ready(bound)
@@ -135,7 +144,7 @@ def prepare(
         grid_source=placement.source,
         block=program.launch.threads,
         constants={name: constant.value for name, constant in program.constants.items()},
-        schedule=schedule,
+        schedule=work.kind,
         shared_bytes=None,
         registers=None,
         ctas_per_sm=None,
@@ -144,11 +153,15 @@ def prepare(
         timeout_s=options.timeout or None,
         timeout_source="as asked for" if options.timeout else "",
         checks=tuple(checks),
-        notes=placement.notes,
+        notes=(*placement.notes, *notes_of(work, schedule.l2_group, placement.resident)),
+        l2_group=schedule.l2_group,
+        workers=work.workers,
+        tiles=work.blocks,
+        rounds=work.longest,
         phases=phase_plans,
     )
     return Prepared(
-        kernel, placement, phases, plan, arrays, options.resident if ordinary else None, options.timeout or None
+        kernel, placement, phases, work, plan, arrays, options.resident if ordinary else None, options.timeout or None
     )
 
 
@@ -174,7 +187,7 @@ def judge(prepared: Prepared, judging: Judging) -> Verdict:
         params[name] = DTYPES[parameter.dtype].type(held) if isinstance(held, float) else held
     started = perf_counter()
     try:
-        outcome = execute_phases(prepared.phases, prepared.arrays, params, bound.dims, options)
+        outcome = execute_phases(prepared.phases, prepared.arrays, params, bound.dims, options, prepared.work)
     except Fault as fault:
         raise raised(bound.module, bound.unit, fault) from None
     except TooLarge as error:

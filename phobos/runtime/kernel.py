@@ -24,15 +24,14 @@ if TYPE_CHECKING:
     from phobos.runtime.tuning.tuning import Tuning
     from phobos.semantics.module import Module, Unit
 
-SCHEDULES = ("flat", "xyz", "persistent-blocked", "persistent-interleaved")
-
-
 @value
 class LaunchOptions:
     """What a caller may say about one launch; None is "decide". `device` is "cpu" or "cuda:N".
 
     `constants` are the caller's choices for `@autotune` and `@cluster` names. `timeout` is in seconds, 0 for none.
-    `resident` is how many blocks fit at once in the reference runtime. `keep` lets data stay on chip across barriers.
+    `resident` is how many blocks fit at once in the reference runtime; on a GPU, which knows how many fit, it only
+    bounds the workers of a persistent schedule. `schedule` is one of `phobos.semantics.schedules.KINDS`; `l2_group`
+    puts so many blocks along x into a band, whose blocks run together. `keep` lets data stay on chip across barriers.
     `unchecked` launches in spite of what the checker found. `host_checks=False` leaves the promises of `@aligned` to
     guards in the kernel. `tuned=False` ignores what `phobos tune` found.
     """
@@ -53,17 +52,6 @@ class LaunchOptions:
 
 
 NO_OPTIONS = LaunchOptions()
-
-
-def only_flat(options: LaunchOptions) -> None:
-    """Refuse what no runtime does yet, by name: a schedule that is silently not followed would be a lie."""
-    name = (options.schedule or "flat").replace("_", "-")
-    if name not in SCHEDULES:
-        raise LaunchError(f"no schedule is called {options.schedule!r}: choose {', '.join(SCHEDULES)}")
-    if name != "flat":
-        raise LaunchError(f"schedule '{name}' is not available yet: leave it out, or use 'flat'")
-    if options.l2_group not in (None, 1):
-        raise LaunchError("grouping for the L2 cache is not available yet: leave it out")
 
 
 def load(path: str | os.PathLike[str]) -> Kernels:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from phobos.semantics.schedules import FLAT, PERSISTENT
 from phobos.value import value
 
 
@@ -36,8 +37,9 @@ class PhasePlan:
 class Plan:
     """`grid_source` says where the number of blocks comes from; sizes in blocks, threads and bytes.
 
-    `registers`, `ctas_per_sm`, `limiter`, `shared_bytes` are None on the reference runtime. `phases` are those of a
-    fusion, between any two of which stands a grid barrier.
+    `registers`, `ctas_per_sm`, `limiter`, `shared_bytes` are None on the reference runtime. `grid` is the kernel's own,
+    of virtual blocks, or the workers of a fusion, whose `phases` have a grid barrier between any two. `workers` are
+    launched, and run `tiles` virtual blocks, at most `rounds` each, in bands of `l2_group` along x.
     """
 
     kernel: str
@@ -56,6 +58,10 @@ class Plan:
     timeout_source: str
     checks: tuple[Check, ...]
     notes: tuple[str, ...]
+    l2_group: int
+    workers: int
+    tiles: int
+    rounds: int
     phases: tuple[PhasePlan, ...] = ()
 
     @property
@@ -68,8 +74,8 @@ class Plan:
         rows.append(("grid", f"{_blocks(self.grid)} of {self.block} threads ({self.grid_source})"))
         if self.constants:
             rows.append(("constants", ", ".join(f"{name} = {number}" for name, number in self.constants.items())))
-        if self.schedule != "flat":
-            rows.append(("schedule", self.schedule))
+        if self.schedule != FLAT or self.l2_group > 1:
+            rows.append(("schedule", self.order()))
         if self.resident is not None:
             where = "" if self.ctas_per_sm is None else f" ({self.ctas_per_sm} per multiprocessor, {self.limiter})"
             rows.append(("resident", f"{self.resident} blocks at once{where}"))
@@ -86,6 +92,14 @@ class Plan:
             place = f" (line {check.line})" if check.line is not None else ""
             rows.append(("checked", f"{check.obligation}: {check.outcome}{place}"))
         return rows + [("note", note) for note in self.notes]
+
+    def order(self) -> str:
+        """The schedule in words."""
+        words = self.schedule
+        if self.schedule in PERSISTENT:
+            workers = "1 worker runs" if self.workers == 1 else f"{self.workers} workers run"
+            words += f": {workers} {self.tiles} tiles, at most {self.rounds} each"
+        return words + (f", in bands of {self.l2_group} along x" if self.l2_group > 1 else "")
 
     def __str__(self) -> str:
         return "\n".join([f"plan for {self.kernel}", *(f"  {name:<10} {text}" for name, text in self.rows())])
@@ -113,6 +127,10 @@ class Plan:
             "limiter": self.limiter,
             "resident": self.resident,
             "schedule": self.schedule,
+            "l2_group": self.l2_group,
+            "workers": self.workers,
+            "tiles": self.tiles,
+            "rounds": self.rounds,
             "timeout_s": self.timeout_s,
             "timeout_source": self.timeout_source,
             "checks": [{"obligation": c.obligation, "outcome": c.outcome, "line": c.line} for c in self.checks],

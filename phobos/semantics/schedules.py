@@ -180,6 +180,12 @@ class Work:
         """(root, coordinates) of each virtual block of a phase that a worker runs, in order."""
         return map(self.phases[phase].locate, self.share(worker, phase))
 
+    def worker_of(self, phase: int, block: N) -> N:
+        """The worker that runs an id of a phase; for an array of ids, an array."""
+        if self.kind == INTERLEAVED:
+            return block % self.workers
+        return block // max(self.most_in(phase), 1)
+
     def most_in(self, phase: int) -> int:
         """The most virtual blocks that one worker runs in a phase."""
         return -(-self.phases[phase].total // self.workers) if self.workers else 0
@@ -238,6 +244,15 @@ def share(kind: str, worker: int, workers: int, total: int) -> range:
         chunk = -(-total // workers)
         return range(min(worker * chunk, total), min(worker * chunk + chunk, total))
     return range(worker, min(worker + 1, total))
+
+
+def rounds(kind: str, workers: int, total: int) -> Iterator[range]:
+    """The ids that workers run as their first, as their second, and so on; together each id once."""
+    if not workers:
+        return
+    chunk = -(-total // workers)
+    for turn in range(chunk):
+        yield range(turn, total, chunk) if kind == BLOCKED else range(turn * workers, min((turn + 1) * workers, total))
 
 
 def share_out(schedule: Schedule, phases: Sequence[Sequence[Extents]], resident: int | None = None) -> Work:

@@ -301,8 +301,7 @@ def test_auto_says_which_device_and_why(phobos_run, monkeypatch: pytest.MonkeyPa
         (("--out", "Z=z.npy"), "no tensor `Z`"),
         (("--out", "Y=none/y.npy"), "there is no directory"),
         (("--schedule", "wild"), "no schedule is called 'wild'"),
-        (("--schedule", "persistent_blocked"), "schedule 'persistent-blocked' is not available yet"),
-        (("--l2-group", "2"), "grouping for the L2 cache is not available yet"),
+        (("--l2-group", "0"), "at least 1"),
         (("--resident", "0"), "at least 1"),
     ],
 )

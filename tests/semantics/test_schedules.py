@@ -22,6 +22,7 @@ from phobos.semantics.schedules import (
     ScheduleError,
     Work,
     form_of,
+    rounds,
     schedule_called,
     share,
     share_out,
@@ -139,6 +140,17 @@ def test_every_id_is_shared_out_once(kind: str) -> None:
         assert all(mine == sorted(mine) for mine in shares)
         longest = max(map(len, shares))
         assert longest == -(-total // workers)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rounds_and_workers_are_the_shares_seen_from_the_other_side(kind: str) -> None:
+    for total, most in product(range(1, 40), (1, 2, 3, 7, 16)):
+        workers = min(most, total) if kind in PERSISTENT else total
+        work = Work(kind, (Phase((Root((total, 1, 1), 1),)),), (workers, 1, 1))
+        shares = [list(work.share(worker, 0)) for worker in range(workers)]
+        turns = [list(ids) for ids in rounds(kind, workers, total)]
+        assert turns == [[mine[turn] for mine in shares if len(mine) > turn] for turn in range(max(map(len, shares)))]
+        assert all(work.worker_of(0, block) == worker for worker, mine in enumerate(shares) for block in mine)
 
 
 @pytest.mark.parametrize("kind", PERSISTENT)

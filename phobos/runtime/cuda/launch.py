@@ -28,8 +28,10 @@ from phobos.runtime.faults import refusal
 from phobos.runtime.fusing import arranged, form_for
 from phobos.runtime.placing import has_barrier, place
 from phobos.runtime.plan import Check, PhasePlan, Plan
+from phobos.runtime.scheduling import form_of_one, notes_of, possible, schedule_for, work_of
 from phobos.semantics.fusion import FusedProgram
 from phobos.semantics.program import Program
+from phobos.semantics.schedules import Work
 from phobos.value import value
 
 if TYPE_CHECKING:
@@ -54,16 +56,16 @@ class Loaded:
 
 @value
 class Ready:
-    """A launch that nothing forbids. `grids` are those of the virtual blocks of each kernel, in the order of phases."""
+    """A launch that nothing forbids."""
 
     kernel: Kernel
     bound: Bound
     loaded: Loaded
     plan: Plan
+    work: Work
     device: int
     context: driver.Context
     barriers: tuple[str, ...]
-    grids: tuple[tuple[int, int, int], ...] = ()
 
 
 # A function, an event and a stream belong to a context, memory to a device: every key below says which.
@@ -94,7 +96,7 @@ def launch(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Plan:
 def launched(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
     """As `launch`; gives all that was decided."""
     ready = _prepare(kernel, bound, options)
-    if 0 not in ready.plan.grid:
+    if ready.work.workers:
         with driver.on(ready.device):
             run(ready, stream_of(options.stream, library_of(bound), ready.device))
     return ready
@@ -175,11 +177,9 @@ def _load_once(module: Any, unit: Any, options: Options, device: int, context: d
 
 
 def _prepare(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
-    from phobos.runtime.kernel import only_flat
-
     fused = bound.program if isinstance(bound.program, FusedProgram) else None
-    if fused is None:
-        only_flat(options)
+    schedule = schedule_for(options.schedule, options.l2_group)
+    possible(bound, schedule)
     device = int(bound.device.partition(":")[2] or 0)
     checks = aligned(bound) if options.host_checks else []
     with driver.on(device) as context:
@@ -198,18 +198,19 @@ def _prepare(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
             arguments = {**{name: held.array for name, held in bound.tensors.items()}, **bound.params}
             return bind(module, unit, unit.program, (), arguments)
 
-        schedule = "flat"
-        grids: tuple[tuple[int, int, int], ...] = ()
         phases: tuple[PhasePlan, ...] = ()
         if fused is not None:
             arrangement = arranged(bound, fused.fusion, options, lambda: resident(bound.program))
-            placement, phases, schedule = arrangement.placement, arrangement.phases, arrangement.work.kind
-            grids = tuple(grid for phase in arrangement.kernels for _, grid in phase)
+            placement, phases, work = arrangement.placement, arrangement.phases, arrangement.work
         else:
             placement = place(bound, options.grid, resident, rebuilt, dict(options.constants))
+            lowering = replace(lowering, form=form_of_one(bound, schedule, placement.grid))
         bound = placement.bound
         loaded = _load(bound.module, bound.unit, lowering, device, context)
-        _launchable(bound, loaded, placement.grid)
+        _fitting(bound, loaded)
+        held = loaded.ctas_per_sm * multiprocessors
+        if fused is None:
+            work = work_of(bound, schedule, placement.grid, min(held, options.resident or held))
         checks += placement.checks
         checks += apart(bound)
         _writeable(bound)
@@ -233,19 +234,23 @@ def _prepare(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
             grid_source=placement.source,
             block=bound.program.launch.threads,
             constants={name: constant.value for name, constant in bound.program.constants.items()},
-            schedule=schedule,
+            schedule=work.kind,
             shared_bytes=loaded.shared_bytes,
             registers=loaded.registers,
             ctas_per_sm=loaded.ctas_per_sm,
             limiter=loaded.limiter,
-            resident=loaded.ctas_per_sm * multiprocessors,
+            resident=held,
             timeout_s=timeout,
             timeout_source=source,
             checks=tuple(checks),
-            notes=placement.notes,
+            notes=(*placement.notes, *notes_of(work, schedule.l2_group, held)),
+            l2_group=schedule.l2_group,
+            workers=work.workers,
+            tiles=work.blocks,
+            rounds=work.longest,
             phases=phases,
         )
-    return Ready(kernel, bound, loaded, made, device, context, barriers, grids)
+    return Ready(kernel, bound, loaded, made, work, device, context, barriers)
 
 
 def _is_pitched(held: Any) -> bool:
@@ -276,15 +281,7 @@ def _based(bound: Bound, lowering: Options, device: int, context: driver.Context
     return lowering
 
 
-def _launchable(bound: Bound, loaded: Loaded, grid: tuple[int, int, int]) -> None:
-    limits = (2**31 - 1, 65535, 65535)
-    for axis, (count, limit) in enumerate(zip(grid, limits, strict=True)):
-        if count > limit:
-            raise refusal(
-                bound.module, bound.unit, None,
-                f"a grid of {count} blocks along {'xyz'[axis]}, a device takes at most {limit}", None,
-                help="choose larger tiles, or put the long dimension on `ctx.block.x`",
-            )  # fmt: skip
+def _fitting(bound: Bound, loaded: Loaded) -> None:
     if loaded.ctas_per_sm == 0:
         raise refusal(
             bound.module, bound.unit, "not-resident",
@@ -343,7 +340,7 @@ def run(ready: Ready, stream: int) -> None:
     Threads may launch at once: what is kept of a device is touched under its own lock, so that no device waits for
     another.
     """
-    if 0 in ready.plan.grid:
+    if not ready.work.workers:
         return
     theirs = driver.device_of_stream(stream)
     if theirs is not None and theirs != ready.device:
@@ -377,7 +374,7 @@ def _enqueue(ready: Ready, stream: int) -> None:
     addresses = _barrier_addresses(ready, channel, stream, capturing)
     arguments = [_argument(a, ready, channel, addresses) for a in emitted.arguments]
     pointers = (ctypes.c_void_p * max(len(arguments), 1))(*(ctypes.addressof(a) for a in arguments))
-    grid = ready.plan.grid
+    grid = ready.work.launched
     try:
         driver.launch(
             loaded.function, grid, emitted.threads, emitted.dynamic_shared_bytes, stream, pointers, emitted.cooperative
@@ -470,7 +467,8 @@ def _argument(argument: Argument, ready: Ready, channel: Channel | None, address
             return ctypes.c_longlong(held.strides[0] // _size(held))
         case "grid":
             root, axis = argument.name.split()
-            return ctypes.c_uint(ready.grids[int(root)]["xyz".index(axis)])
+            roots = [root for phase in ready.work.phases for root in phase.roots]
+            return ctypes.c_uint(roots[int(root)].grid["xyz".index(axis)])
         case "word":
             assert channel is not None
             return ctypes.c_uint64(next(iter(addresses.values()), channel.barrier(0)))
@@ -482,7 +480,7 @@ def _argument(argument: Argument, ready: Ready, channel: Channel | None, address
             return ctypes.c_ulonglong(int(seconds * 1e9) if seconds else 0)
         case "groups":
             assert channel is not None
-            return ctypes.c_uint64(channel.groups(ready.plan.blocks))
+            return ctypes.c_uint64(channel.groups(ready.work.workers))
 
 
 __all__ = ["Ready", "has_barrier", "launch", "plan", "resident_blocks", "synchronize"]

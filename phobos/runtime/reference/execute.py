@@ -7,7 +7,8 @@ wait for each other is for the schedulers: each block then is a coroutine of its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from bisect import insort
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 from time import perf_counter
@@ -25,8 +26,10 @@ from phobos.runtime.reference.numbers import Array, Value
 from phobos.runtime.reference.races import Clocks, Phases
 from phobos.runtime.reference.schedulers import Scheduler, scheduler_of
 from phobos.runtime.reference.spinning import Change, Log, Watch, overlap, state_of
+from phobos.runtime.reference.starts import AsThereIsRoom, OnWorkers, Starts
 from phobos.semantics import ir
 from phobos.semantics.program import Program
+from phobos.semantics.schedules import Work
 from phobos.value import value
 
 STEP_LIMIT = 5_000_000  # and never fewer than `STEPS_A_BLOCK` for each block
@@ -85,15 +88,17 @@ def execute_phases(
     params: Mapping[str, Value],
     dims: Mapping[str, int],
     options: Options,
+    work: Work | None = None,
 ) -> Outcome:
     """Run kernels, each with its grid: those of one phase side by side, and all of it done before the next begins.
 
-    Otherwise as `execute`. The blocks of a phase are numbered through, those of its first kernel first.
+    Otherwise as `execute`. The blocks of a phase are numbered through, those of its first kernel first. `work` says
+    which workers run them; without it each block is its own.
     """
     started_at = perf_counter()
     total = Outcome(0, 0, 0, 0)
     with np.errstate(all="ignore"), _one_blas_thread():
-        for phase in phases:
+        for number, phase in enumerate(phases):
             code, starts = side_by_side([code_of(program) for program, _ in phase])
             buffers: dict[str, Buffer] = {}
             machines: list[Machine] = []
@@ -107,7 +112,10 @@ def execute_phases(
             for machine in machines:
                 machine.buffers = buffers
             try:
-                done = _Run(machines, options, started_at, total.steps).all()
+                order = None
+                if work is not None and work.is_persistent:
+                    order = OnWorkers(machines, work, number, code.has_atomic)
+                done = _Run(machines, options, order, started_at, total.steps).all()
             except Fault as fault:
                 raise _told_apart(fault, machines) from None
             total = Outcome(
@@ -144,7 +152,9 @@ def _one_blas_thread() -> AbstractContextManager[Any]:
 
 
 class _Run:
-    def __init__(self, machines: Sequence[Machine], options: Options, started_at: float, steps: int) -> None:
+    def __init__(
+        self, machines: Sequence[Machine], options: Options, starts: Starts | None, started_at: float, steps: int
+    ) -> None:
         self.machines = machines
         self.code: Code = machines[0].code
         self.blocks = sum(machine.blocks for machine in machines)
@@ -178,63 +188,45 @@ class _Run:
             isinstance(i.statement, ir.While) and i.statement not in self.code.local_whiles
             for i in self.code.instructions
         )
-        if waits and options.resident is not None and options.resident < self.blocks:
+        if waits and (starts is not None or (options.resident or self.blocks) < self.blocks):
             name = name or "round-robin"  # a block may wait for one that has not started
         self.scheduler: Scheduler | None = None
         if name is not None:
             self.scheduler = scheduler_of(name, options.seed, self.blocks)
-        self.slots = options.resident or self.blocks
+        self.starts: Starts = starts or AsThereIsRoom(machines, options.resident or self.blocks)
         self.chunk = options.batch or min(map(batch_size, machines))
 
     # --- phases ---------------------------------------------------------------------------------------------
 
     def all(self) -> Outcome:
-        fresh: Iterable[Group] = (group for machine in self.machines for group in self.chunks(machine))
         standing: list[Group] = []
-        first = True
         while True:
             self.phases += 1
-            parked = self.phase(standing, fresh if first else ())
-            first = False
+            parked = self.phase(standing)
             if not parked:
                 break
             self.release(parked)
             standing = parked if not any(group.solo for group in parked) else self.gather(parked)
         return Outcome(self.phases, self.block_phases, self.batched, self.steps)
 
-    def chunks(self, machine: Machine) -> Iterator[Group]:
-        """The blocks of a kernel as groups, whole rows of the grid or equal parts of one."""
-        start, total, row = 0, machine.blocks, machine.grid[0]
-        while start < total:
-            if self.chunk >= row:
-                stop = min(total, start + self.chunk // row * row)
-            else:
-                begin = start // row * row
-                equal = -(-row // -(-row // self.chunk))
-                stop = min(begin + row, start + equal, total)
-            yield Group(machine, np.arange(machine.first + start, machine.first + stop, dtype=np.int64), machine.start)
-            start = stop
-
-    def phase(self, standing: list[Group], fresh: Iterable[Group]) -> list[Group]:
+    def phase(self, standing: list[Group]) -> list[Group]:
         """All blocks to the next barrier or their end; gives those at a barrier."""
         if self.scheduler is not None:
-            return self.solo(self.scheduler, [], standing, 0 if fresh else self.blocks)
+            return self.solo(self.scheduler, [], standing)
         parked: list[Group] = []
         behind = list(reversed(standing))
-        unstarted = iter(fresh)
-        begun = 0 if fresh else self.blocks
         while True:
             if behind:
                 group = behind.pop()
             else:
-                new = next(unstarted, None)
-                if new is None:
+                fresh = self.starts.together(self.chunk)
+                if fresh is None:
                     break
-                group = new
-                begun = int(group.ids[-1]) + 1
+                machine, ids = fresh
+                group = Group(machine, ids, machine.start)
             rest = self.batch([group], parked)
             if rest:  # these may wait for blocks that have not run yet: one at a time from here
-                return self.solo(scheduler_of("round-robin", 0, 1), parked, rest + behind, begun)
+                return self.solo(scheduler_of("round-robin", 0, 1), parked, rest + behind)
         self.judge(parked, ())
         return parked
 
@@ -462,8 +454,8 @@ class _Run:
 
     # --- one at a time --------------------------------------------------------------------------------------
 
-    def solo(self, scheduler: Scheduler, parked: list[Group], standing: list[Group], begun: int) -> list[Group]:
-        """Blocks as coroutines until each is at a barrier or over; blocks from `begun` on have not started."""
+    def solo(self, scheduler: Scheduler, parked: list[Group], standing: list[Group]) -> list[Group]:
+        """Blocks as coroutines until each is at a barrier or over."""
         watching = self.code.has_while
         self.log.clear()
         self.stuck.clear()
@@ -473,18 +465,16 @@ class _Run:
             for single in group.singles():
                 live[int(single.ids[0])] = single
         waiting = sum(group.size for group in parked)
-        next_block = begun
-        total = self.blocks
         for machine in self.machines:
             machine.watching = watching
             machine.changed = self.change
 
-        def start() -> None:
-            nonlocal next_block
-            while next_block < total and len(live) + waiting < self.slots:
-                owner = next(m for m in self.machines if next_block < m.first + m.blocks)
-                live[next_block] = Group(owner, np.asarray([next_block], np.int64), owner.start)
-                next_block += 1
+        def start() -> Sequence[int]:
+            begun = self.starts.more(len(live) + waiting)
+            for block in begun:
+                owner = next(m for m in self.machines if block < m.first + m.blocks)
+                live[block] = Group(owner, np.asarray([block], np.int64), owner.start)
+            return begun
 
         start()
         for group in live.values():
@@ -507,13 +497,12 @@ class _Run:
                     self.looping.pop(block, None)
                     del live[block]
                     runnable.remove(block)
-                    before = next_block
-                    start()
-                    for new in range(before, next_block):
+                    self.starts.ended(block)
+                    for new in start():
                         live[new].solo = True
                         if watching:
                             live[new].spin = Watch()
-                        runnable.append(new)
+                        insort(runnable, new)
                 elif instruction.kind == BARRIER:
                     self.count(group)
                     del live[block]
@@ -529,7 +518,7 @@ class _Run:
         finally:
             for machine in self.machines:
                 machine.watching = False
-        self.judge(parked, range(next_block, total))
+        self.judge(parked, self.starts.left())
         return parked
 
     def round_of_one(self, group: Group, block: int, loop: ir.While, runnable: list[int]) -> None:

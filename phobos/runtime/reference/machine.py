@@ -199,8 +199,7 @@ class Machine:
         if group.spin is not None or (buffer.tracked and self.detector is not None):
             size = index.size // index.shape[0]
             spots = index.reshape(-1).astype(np.int64)
-            who = group.ids if index.shape[0] == group.size else np.broadcast_to(group.ids[:, None], (group.size, size))
-            who = np.repeat(group.ids, size) if index.shape[0] == group.size else who.reshape(-1)
+            who = np.repeat(group.ids, size)
             if index.shape[0] != group.size:
                 spots = np.tile(spots, group.size)
             rank = len(buffer.extents)
