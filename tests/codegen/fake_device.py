@@ -122,7 +122,8 @@ class FakeDriver:
         emitted = self.functions[function - 1]
         assert threads == emitted.threads and shared == emitted.dynamic_shared_bytes
         self.launches.append((emitted.symbol, grid, cooperative))
-        kinds = {"float": ctypes.c_float, "double": ctypes.c_double, "long long": ctypes.c_longlong}
+        kinds: dict[str, Any] = {"float": ctypes.c_float, "double": ctypes.c_double, "unsigned": ctypes.c_uint}
+        kinds["long long"] = ctypes.c_longlong
         arguments = []
         for argument, pointer in zip(emitted.arguments, pointers, strict=False):
             kind = kinds.get(argument.ctype, ctypes.c_uint64)

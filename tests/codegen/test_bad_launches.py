@@ -64,8 +64,11 @@ WRONG: dict[str, tuple[object, dict[str, Any], list[str]]] = {
     "a grid of 0": (HostArray(floats(4, 100)), {"grid": 0}, ["`added`", "grid of 0", "<text>:3:", "at least 1"]),
     "a negative grid": (HostArray(floats(4, 100)), {"grid": (2, -1)}, ["(2, -1)", "<text>:3:", "at least 1"]),
     "too many axes": (HostArray(floats(4, 100)), {"grid": (1, 1, 1, 1)}, ["1 to 3", "<text>:3:"]),
-    "too many blocks along x": (HostArray(floats(4, 100)), {"grid": 2**31}, ["2147483648", "along x", "<text>:3:"]),
-    "too many blocks along y": (HostArray(floats(4, 100)), {"grid": (1, 65536)}, ["along y", "65535", "<text>:3:"]),
+    "too many blocks": (HostArray(floats(4, 100)), {"grid": 2**31}, ["2147483648 blocks", "2147483647", "<text>:3:"]),
+    "too many blocks along y": (
+        HostArray(floats(4, 100)), {"grid": (1, 65536), "schedule": "xyz"}, ["along y", "65535", "<text>:3:", "flat"],
+    ),
+    "an unknown schedule": (HostArray(floats(4, 100)), {"schedule": "spiral"}, ["'spiral'", "persistent-blocked"]),
     "another constant": (HostArray(floats(4, 100)), {"constants": {"TILE": 3}}, ["no constant `TILE`"]),
 }  # fmt: skip
 

@@ -189,3 +189,64 @@ def test_with_the_hosts_checks_off_the_kernel_finds_the_broken_promise(device: F
     with pytest.raises(KernelFault, match="100 is not a whole number of 64") as fault:
         cuda_launch.synchronize()
     assert fault.value.kind == "aligned-broken" and not x.any()
+
+
+PAIRS = """
+@launch(32)
+kernel pairs(X: tensor<f32>[M, N], Y: tensor<f32>[M, N], HOLES: tensor<i32>[H]) {
+  let r = ctx.block.x * 2
+  let c = ctx.block.y * 3
+  Y[r :+ 2, c :+ 3] = X[r :+ 2, c :+ 3] * 2.0
+  if HOLES[ctx.block.x + ctx.block.y * ctx.blocks.x] == 1 { Y[0, 0] = 1.0 }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("schedule", "group", "resident", "launched"),
+    [
+        (None, None, None, (5, 4, 1)), ("xyz", 2, None, (5, 4, 1)), ("flat", 2, None, (20, 1, 1)),
+        ("persistent-blocked", None, None, (8, 1, 1)), ("persistent_interleaved", 3, None, (8, 1, 1)),
+        ("persistent-interleaved", None, 3, (3, 1, 1)), ("persistent-blocked", None, 100, (8, 1, 1)),
+    ],
+)  # fmt: skip
+def test_workers_of_a_schedule_are_as_many_as_fit(
+    device: FakeDriver, schedule: str | None, group: int | None, resident: int | None, launched: tuple[int, int, int]
+) -> None:
+    x, y, holes = floats(10, 11), floats(10, 11), numpy.zeros(20, numpy.int32)
+    made = kernel(PAIRS)
+    how = {"schedule": schedule, "l2_group": group, "resident": resident}
+    plan = made.plan(HostArray(x), HostArray(y), HostArray(holes), **how)  # type: ignore[arg-type]
+    assert plan.grid == (5, 4, 1) and plan.workers == launched[0] * launched[1] and plan.l2_group == (group or 1)
+    assert plan.schedule == (schedule or "flat").replace("_", "-")
+    for _ in range(2):
+        y[:] = 0
+        made(HostArray(x), HostArray(y), HostArray(holes), **how)  # type: ignore[arg-type]
+        numpy.testing.assert_array_equal(y, x * 2)
+    assert device.launches == [("phk_pairs", launched, False)] * 2
+
+
+@pytest.mark.parametrize("schedule", ["flat", "xyz", "persistent-blocked", "persistent-interleaved"])
+def test_a_fault_on_the_device_names_the_block_of_the_kernels_own_grid(device: FakeDriver, schedule: str) -> None:
+    """Only block (4, 3) of 5 x 4 reads outside: number 19."""
+    x, y, holes = floats(10, 11), floats(10, 11), numpy.zeros(19, numpy.int32)
+    made = kernel(PAIRS)
+    made(HostArray(x), HostArray(y), HostArray(holes), schedule=schedule, l2_group=2, debug=True)
+    with pytest.raises(KernelFault, match="index 19 is outside `HOLES`") as error:
+        cuda_launch.synchronize()
+    assert error.value.blocks == (19,)
+    made(HostArray(x), HostArray(y), HostArray(numpy.zeros(20, numpy.int32)), schedule=schedule, debug=True)
+    cuda_launch.synchronize()
+
+
+def test_a_kernel_whose_blocks_wait_is_not_scheduled(device: FakeDriver) -> None:
+    made = kernel(read("examples/staged.ph"))
+    with pytest.raises(LaunchError, match="`staged` cannot run under schedule 'persistent-blocked', as it is"):
+        made(HostArray(floats(1, 1024)), schedule="persistent_blocked")
+    assert device.launches == []
+
+
+def test_more_blocks_along_y_than_can_be_launched_are_launched_along_x(device: FakeDriver) -> None:
+    text = "kernel k(X: tensor<i32>[N]) { if ctx.block.y < 0 { X[0] = 1 } }"
+    plan = kernel(text).plan(HostArray(numpy.zeros(1, numpy.int32)), grid=(2, 65536))
+    assert plan.grid == (2, 65536, 1) and plan.workers == 131072
