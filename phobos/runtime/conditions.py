@@ -7,6 +7,7 @@ from phobos.runtime.faults import refusal
 from phobos.runtime.plan import Check
 from phobos.semantics import ir
 from phobos.semantics.fusion import requirements_of
+from phobos.semantics.obligations import Obligation
 from phobos.semantics.program import Program
 from phobos.semantics.values import statements_of
 
@@ -49,18 +50,17 @@ def aligned(bound: Bound) -> list[Check]:
 def apart(bound: Bound) -> list[Check]:
     """No two arguments may share memory where the kernel is safe only if they do not."""
     checks: list[Check] = []
-    seen: set[tuple[frozenset[str], bool]] = set()
+    asked: dict[frozenset[str], Obligation] = {}  # of several kernels' the one that allows least
     for obligation in requirements_of(bound.program):
-        pair = obligation.subject
-        if obligation.kind != "no-overlap" or not isinstance(pair, tuple):
-            continue
-        first, second = (part.name for part in pair)
+        if obligation.kind == "no-overlap" and isinstance(obligation.subject, tuple):
+            names = frozenset(part.name for part in obligation.subject)
+            if names not in asked or not obligation.same_array_ok:
+                asked[names] = obligation
+    for obligation in asked.values():
+        assert isinstance(obligation.subject, tuple)
+        first, second = (part.name for part in obligation.subject)
         if first not in bound.tensors or second not in bound.tensors:
             continue
-        key = frozenset((first, second)), obligation.same_array_ok
-        if key in seen:
-            continue
-        seen.add(key)
         one, other = bound.tensors[first], bound.tensors[second]
         same = one.pointer == other.pointer and one.shape == other.shape and one.strides == other.strides
         if one.overlaps(other) and not (same and obligation.same_array_ok):

@@ -71,7 +71,8 @@ class Plan:
     def rows(self) -> list[tuple[str, str]]:
         """What is printed, as pairs of a word and what is to be said of it."""
         rows = [("device", self.device)]
-        rows.append(("grid", f"{_blocks(self.grid)} of {self.block} threads ({self.grid_source})"))
+        noun = "worker" if self.phases else "block"
+        rows.append(("grid", f"{_blocks(self.grid, noun)} of {self.block} threads ({self.grid_source})"))
         if self.constants:
             rows.append(("constants", ", ".join(f"{name} = {number}" for name, number in self.constants.items())))
         if self.schedule != FLAT or self.l2_group > 1:
@@ -146,6 +147,6 @@ class Plan:
         }
 
 
-def _blocks(grid: tuple[int, int, int]) -> str:
+def _blocks(grid: tuple[int, int, int], noun: str = "block") -> str:
     extents = grid if grid[2] != 1 else grid[:2] if grid[1] != 1 else grid[:1]
-    return f"{' x '.join(map(str, extents))} {'block' if extents == (1,) else 'blocks'}"
+    return f"{' x '.join(map(str, extents))} {noun if extents == (1,) else noun + 's'}"
