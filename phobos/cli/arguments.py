@@ -45,6 +45,12 @@ def positive(text: str) -> int:
     return number
 
 
+def add_schedule(to: argparse._ActionsContainer) -> None:
+    """The two options that say in which order blocks run."""
+    to.add_argument("--schedule", metavar="S", help="flat, xyz, persistent-blocked or persistent-interleaved")
+    to.add_argument("--l2-group", type=positive, metavar="G", help="so many blocks along x run together (L2 cache)")
+
+
 def assignment(text: str) -> tuple[str, int]:
     """`NAME=INT`."""
     name, equals, number = text.partition("=")

@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from phobos.check.project import write
-from phobos.cli.arguments import add_order, assignment, order_for
+from phobos.cli.arguments import add_order, add_schedule, assignment, order_for
 from phobos.cli.output import document
 from phobos.errors import InputError
 
@@ -41,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=INT",
         help="a constant, or an extent to specialise on",
     )
+    add_schedule(parser)
     parser.add_argument("-o", "--output", metavar="F", help="write to a file instead of stdout")
 
 
@@ -53,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     except cards.UnknownTarget as error:
         raise InputError(str(error)) from None
     kernel = load(arguments.file).one(arguments.kernel, order_for(arguments))
-    data = _made(kernel, arguments.format, arch, dict(arguments.set))
+    data = _made(kernel, arguments.format, arch, dict(arguments.set), arguments.schedule, arguments.l2_group)
     if arguments.output:
         write(arguments.output, data)
     elif arguments.format == "cubin" and sys.stdout.isatty():
@@ -63,12 +64,15 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _made(kernel: Kernel, form: str, arch: str, constants: dict[str, int]) -> bytes:
+def _made(
+    kernel: Kernel, form: str, arch: str, constants: dict[str, int], schedule: str | None, l2_group: int | None
+) -> bytes:
     from phobos.diagnostic import Span
     from phobos.errors import CheckError, LaunchError
     from phobos.lowering.options import MULTIPLE, Options
     from phobos.runtime import gate
     from phobos.runtime.compiling import build, lowered_for, spelled
+    from phobos.runtime.scheduling import form_by_text, schedule_for
     from phobos.semantics.fusion import parts_of
 
     program = kernel.analysed()[1].program
@@ -82,7 +86,10 @@ def _made(kernel: Kernel, form: str, arch: str, constants: dict[str, int]) -> by
     except CheckError as error:
         raise InputError(f"{error}; `phobos check {kernel.path}` shows where") from None
     multiples = tuple(sorted(n for n, extent in sizes.items() if n in program.dims and extent % MULTIPLE == 0))
-    options = Options(arch=arch, multiples=multiples)
+    order = schedule_for(schedule, l2_group)
+    options = Options(
+        arch=arch, multiples=multiples, form=form_by_text(unit.program, order, schedule is not None)
+    )  # fmt: skip
 
     def line_of(span: Span) -> int:
         return module.file.text.count("\n", 0, module.absolute(unit, span).start) + 1
@@ -108,7 +115,7 @@ def _made(kernel: Kernel, form: str, arch: str, constants: dict[str, int]) -> by
 
         emitted = spelled(module, unit, options)
         resources = build(module, unit, options).resources if nvrtc.location() is not None else None
-        return _json(contract_of(unit.program, emitted, resources, arch, line_of))
+        return _json(contract_of(unit.program, emitted, resources, options, line_of))
     made = build(module, unit, options)
     if form == "ptx":
         return made.ptx.encode()

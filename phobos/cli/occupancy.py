@@ -9,7 +9,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from phobos.cli.arguments import add_order, assignment, order_for
+from phobos.cli.arguments import add_order, add_schedule, assignment, order_for
 from phobos.errors import InputError, LaunchError
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set", action="append", default=[], type=assignment, metavar="NAME=INT", help="a constant or an extent"
     )
+    add_schedule(parser)
     parser.add_argument("--json", action="store_true", help="a list of objects on stdout")
 
 
@@ -49,7 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
         targets = [cards.target(name) for name in names]
     except cards.UnknownTarget as error:
         raise InputError(str(error)) from None
-    rows = [_row(kernel, target, dict(arguments.set), len(chosen)) for kernel in chosen for target in targets]
+    given, asked = dict(arguments.set), (arguments.schedule, arguments.l2_group)
+    rows = [_row(kernel, target, given, len(chosen), asked) for kernel in chosen for target in targets]
     if arguments.json:
         print(json.dumps(rows, indent=2))
     else:
@@ -64,10 +66,14 @@ def _configured(path: str) -> list[str]:
     return list(of_file(path).target) or [DEFAULT_TARGET]
 
 
-def _row(kernel: Kernel, target: Target, given: dict[str, int], count: int) -> dict[str, Any]:
+def _row(
+    kernel: Kernel, target: Target, given: dict[str, int], count: int, asked: tuple[str | None, int | None]
+) -> dict[str, Any]:
     from phobos.lowering.options import Options
     from phobos.runtime.compiling import build
+    from phobos.runtime.scheduling import form_by_text, schedule_for
 
+    schedule = schedule_for(*asked)
     module, unit = kernel.analysed()
     program = unit.program
     constants = {name: number for name, number in given.items() if name in program.constants}
@@ -88,7 +94,8 @@ def _row(kernel: Kernel, target: Target, given: dict[str, int], count: int) -> d
     if errors:
         return {**row, "refused": errors[0]}
     try:
-        made = build(module, unit, Options(arch=target.arch))
+        form = form_by_text(program, schedule, asked[0] is not None)
+        made = build(module, unit, Options(arch=target.arch, form=form))
     except LaunchError as error:
         return {**row, "refused": str(error)}
     held = made.occupancy(target.limits)
@@ -101,6 +108,7 @@ def _row(kernel: Kernel, target: Target, given: dict[str, int], count: int) -> d
         "ctas_per_sm": held.ctas_per_sm,
         "limiter": held.limiter,
         "resident": resident,
+        "schedule": schedule.kind,
         "grid": _grid(program, sizes, resident),
     }
 

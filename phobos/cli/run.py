@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from phobos.cli.arguments import (
     add_order,
+    add_schedule,
     assignment,
     device,
     grid,
@@ -56,8 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--device", type=device, metavar="D", help="auto, cpu, cuda or cuda:N (default auto)")
     where.add_argument("--grid", type=grid, metavar="G", help="auto, N or X,Y,Z")
     where.add_argument("--resident", type=positive, metavar="N", help="how many blocks fit at once")
-    where.add_argument("--schedule", metavar="S", help="flat, xyz, persistent-blocked or persistent-interleaved")
-    where.add_argument("--l2-group", type=positive, metavar="G", help="so many blocks along x run together (L2 cache)")
+    add_schedule(where)
     where.add_argument("--no-keep", action="store_true", help="keep no data on chip across barriers")
     where.add_argument("--no-tuned", action="store_true", help="ignore what `phobos tune` found for this kernel")
     where.add_argument("--repeat", type=positive, metavar="N", help="run N times and give the median time")

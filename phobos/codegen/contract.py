@@ -1,8 +1,8 @@
 """The contract of a compiled kernel with whoever launches it, as plain data: for a launcher of one's own.
 
 It holds all that this project's launcher goes by: the symbol and its arguments in order, threads, shared memory,
-whether the launch is cooperative, where the grid comes from, the alignment of bases, and every obligation that is
-not proved. `contract.schema.json` beside this file describes it.
+whether the launch is cooperative, where the grid comes from and how its blocks are shared out, the alignment of bases,
+and every obligation that is not proved. `contract.schema.json` beside this file describes it.
 """
 
 from __future__ import annotations
@@ -13,23 +13,25 @@ from typing import Any
 from phobos.codegen.emitted import Emitted
 from phobos.codegen.resources import Resources
 from phobos.diagnostic import Span
+from phobos.lowering.options import Options
 from phobos.semantics import ir
 from phobos.semantics.fusion import FusedProgram, Fusion, requirements_of
 from phobos.semantics.grid import describe, grid_of
 from phobos.semantics.program import Program
+from phobos.semantics.schedules import FLAT, XYZ, Form
 
 VERSION = 1
 
 
 def contract_of(
-    program: Program, emitted: Emitted, resources: Resources | None, arch: str, line_of: Callable[[Span], int]
+    program: Program, emitted: Emitted, resources: Resources | None, options: Options, line_of: Callable[[Span], int]
 ) -> dict[str, Any]:
-    """The contract of one kernel at its constants, for one architecture."""
+    """The contract of one kernel at its constants, as compiled with `options`."""
     return {
         "version": VERSION,
         "kernel": program.name,
         "symbol": emitted.symbol,
-        "arch": arch,
+        "arch": options.arch,
         "constants": {name: constant.value for name, constant in program.constants.items()},
         "threads": emitted.threads,
         "dynamic_shared_bytes": emitted.dynamic_shared_bytes,
@@ -41,6 +43,7 @@ def contract_of(
             _argument(program, argument.kind, argument.name, argument.ctype) for argument in emitted.arguments
         ],
         "grid": _workers(program.fusion) if isinstance(program, FusedProgram) else _grid(program),
+        "schedule": _schedule(program, options.form),
         "alignment_bytes": dict(sorted(emitted.wide.items())),
         "obligations": [
             {
@@ -81,6 +84,20 @@ def _workers(fusion: Fusion) -> dict[str, Any]:
     }
 
 
+def _schedule(program: Program, form: Form | None) -> dict[str, Any]:
+    """What is to be launched: the blocks themselves, or workers that find their blocks by the `grid` arguments."""
+    if isinstance(program, FusedProgram):
+        form = form or program.fusion.form
+    if form is None:
+        return {"kind": FLAT, "l2_group": 1, "launch": "the grid"}
+    launch = {
+        XYZ: "the grid",
+        FLAT: "as many blocks along x as the grid has in all",
+    }.get(form.kind, "any number of workers along x")
+    group = max(order.l2_group for phase in form.phases for order in phase)
+    return {"kind": form.kind, "l2_group": group, "launch": launch}
+
+
 def _argument(program: Program, kind: str, name: str, ctype: str) -> dict[str, Any]:
     made: dict[str, Any] = {"kind": kind, "name": name, "ctype": ctype}
     if kind == "tensor":
@@ -100,7 +117,7 @@ def _argument(program: Program, kind: str, name: str, ctype: str) -> dict[str, A
 _MEANINGS = {
     "dim": "the extent of that name",
     "pitch": "elements from one row of the tensor to the next",
-    "grid": "blocks of the kernel's own grid along that axis; what is launched are workers, see `schedule`",
+    "grid": "blocks of the grid along that axis; the name is the kernel's place and the axis; see `schedule`",
     "word": "address of the first barrier tensor, or of a zeroed 32-bit word in device memory; bit 0 asks to leave",
     "report": "address of zeroed memory that the device can write: 48 bytes and 4 more for each block, the number "
     "of those blocks in the 32-bit word at byte 40",

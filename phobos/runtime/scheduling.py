@@ -9,11 +9,15 @@ from phobos.errors import LaunchError
 from phobos.runtime.binding import Bound
 from phobos.runtime.faults import refusal
 from phobos.runtime.placing import Extents, has_barrier
+from phobos.semantics.fusion import FusedProgram
+from phobos.semantics.grid import grid_of
 from phobos.semantics.program import Program
 from phobos.semantics.schedules import (
     FLAT,
     PERSISTENT,
+    XYZ,
     Form,
+    Order,
     Schedule,
     ScheduleError,
     Work,
@@ -68,6 +72,33 @@ def work_of(bound: Bound, schedule: Schedule, grid: Extents, resident: int | Non
 def form_of_one(bound: Bound, schedule: Schedule, grid: Extents) -> Form | None:
     """The form of the code, which must be known before it is known how many workers fit. Raises LaunchError."""
     return form_of(work_of(bound, schedule, grid, 1 if schedule.kind in PERSISTENT else None))
+
+
+def form_by_text(program: Program, schedule: Schedule, asked: bool) -> Form | None:
+    """The form of the code where no grid is known: every kernel has as many axes as it reads.
+
+    `asked`: the caller named the schedule. A fusion has one of its own where nobody did. Raises LaunchError.
+    """
+    wrong = why_not(program, schedule)
+    if wrong is not None:
+        raise LaunchError(wrong)
+    if isinstance(program, FusedProgram):
+        form = program.fusion.form
+        if asked and len(form.phases) > 1 and not schedule.is_persistent:
+            raise LaunchError(
+                f"schedule '{schedule.kind}' has no grid barrier, but these kernels need one: "
+                f"choose {' or '.join(PERSISTENT)}"
+            )
+        if asked and schedule.kind == XYZ:
+            raise LaunchError(f"schedule '{XYZ}' launches the grid of one kernel, these are several")
+        kind, axes = schedule.kind if asked else form.kind, [[order.axes for order in phase] for phase in form.phases]
+    else:
+        read = [axis.read for axis in grid_of(program).axes]
+        kind, axes = schedule.kind, [[3 if read[2] else 2 if read[1] else 1]]
+        if kind not in PERSISTENT and (schedule.l2_group == 1 or axes == [[1]]):
+            return None
+    group = schedule.l2_group
+    return Form(kind, tuple(tuple(Order(n, group if n > 1 else 1) for n in phase) for phase in axes))
 
 
 def notes_of(work: Work, l2_group: int, resident: int | None) -> tuple[str, ...]:

@@ -52,6 +52,40 @@ def test_contracts_follow_their_schema(capsys: pytest.CaptureFixture[str], name:
     assert kinds == sorted(kinds, key=order.index)
 
 
+@pytest.mark.parametrize(
+    ("options", "schedule", "axes"),
+    [
+        ((), {"kind": "flat", "l2_group": 1, "launch": "the grid"}, []),
+        (("--schedule", "xyz", "--l2-group", "4"), {"kind": "xyz", "l2_group": 4, "launch": "the grid"}, ["x", "y"]),
+        (
+            ("--l2-group", "8"),
+            {"kind": "flat", "l2_group": 8, "launch": "as many blocks along x as the grid has in all"}, ["x", "y"],
+        ),
+        (
+            ("--schedule", "persistent_blocked"),
+            {"kind": "persistent-blocked", "l2_group": 1, "launch": "any number of workers along x"}, ["x", "y"],
+        ),
+    ],
+)  # fmt: skip
+def test_a_contract_says_what_is_launched_under_a_schedule(
+    capsys: pytest.CaptureFixture[str], options: tuple[str, ...], schedule: dict[str, object], axes: list[str]
+) -> None:
+    schema = json.loads(files("phobos.codegen").joinpath("contract.schema.json").read_text())
+    words = ("emit", str(EXAMPLES / "gemm.ph"), *options)
+    made = json.loads(printed(capsys, *words, "--format", "contract"))
+    jsonschema.validate(made, schema)
+    assert made["schedule"] == schedule
+    assert [a["name"] for a in made["arguments"] if a["kind"] == "grid"] == [f"0 {axis}" for axis in axes]
+    text = printed(capsys, *words, "--format", "cuda")
+    assert ("for (unsigned id" in text) == schedule["kind"].startswith("persistent")  # type: ignore[attr-defined]
+
+
+def test_what_cannot_be_scheduled_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    said = printed(capsys, "emit", STAGED, "--schedule", "persistent-blocked", code=2)
+    assert "`staged` cannot run under schedule 'persistent-blocked', as it is `@persistent`" in said
+    assert "choose flat, xyz" in printed(capsys, "emit", STAGED, "--schedule", "spiral", code=2)
+
+
 def test_facts_say_where_tiles_live_and_why(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "k.ph"
     file.write_text(
