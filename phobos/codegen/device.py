@@ -351,8 +351,8 @@ __device__ __forceinline__ void ph_waiting(const ph_state& s, unsigned site) {
 }
 """,
     "ph_vote": """\
-// Whether to leave, the same in all threads: what thread 0 says. That the report is written after the vote makes the
-// vote's outcome needed even where a kernel ends with it: the assembler makes an illegal instruction of one that is not.
+// Whether to leave, the same in all threads: what thread 0 says. That the report is written after the vote makes its
+// outcome needed even where a kernel ends with it: the assembler makes an illegal instruction of one that is not.
 __device__ __forceinline__ bool ph_vote(const ph_state& s, int leave, unsigned site) {
   const bool leaving = __syncthreads_or(leave);
   if (leaving && threadIdx.x == 0) ph_waiting(s, site);
