@@ -14,6 +14,7 @@ from phobos.runtime.given import arguments, constants_in
 from phobos.runtime.headers import Run, runs_of
 from phobos.runtime.kernel import Kernel, Kernels
 from phobos.runtime.placing import has_barrier
+from phobos.semantics.fusion import FusedProgram
 from phobos.semantics.schedules import BLOCKED, FLAT, INTERLEAVED, XYZ
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,7 +34,11 @@ ALL = list(runs())
 
 def ordinary(kernel: Kernel) -> bool:
     program = kernel.analysed()[1].program
-    return not program.is_persistent and not has_barrier(program)
+    return not isinstance(program, FusedProgram) and not program.is_persistent and not has_barrier(program)
+
+
+def waits(kernel: Kernel) -> bool:
+    return not ordinary(kernel) and not isinstance(kernel.analysed()[1].program, FusedProgram)
 
 
 def results(path: Path, kernel: Kernel, run: Run, **options: object) -> dict[str, bytes]:
@@ -59,11 +64,23 @@ def test_every_schedule_gives_the_bits_of_the_flat_one(path: Path, kernel: Kerne
     assert results(path, kernel, run, schedule="persistent_blocked", resident=2, detect="races") == flat
 
 
+@pytest.mark.parametrize(
+    ("path", "kernel", "run"), [one for one in ALL if not ordinary(one[1]) and not waits(one[1])]
+)
+def test_a_fusion_gives_the_bits_of_its_own_schedule_under_every_one(path: Path, kernel: Kernel, run: Run) -> None:
+    flat = results(path, kernel, run)
+    for schedule in (BLOCKED, INTERLEAVED):
+        for resident, group in ((1, None), (3, 2), (1000, 3)):
+            assert results(path, kernel, run, schedule=schedule, l2_group=group, resident=resident) == flat
+    assert results(path, kernel, run, schedule=INTERLEAVED, resident=2, scheduler="random", seed=3) == flat
+    assert results(path, kernel, run, schedule=BLOCKED, resident=2, detect="races") == flat
+
+
 def test_there_are_kernels_to_try() -> None:
     assert sum(ordinary(kernel) for _, kernel, _ in ALL) >= 5
 
 
-@pytest.mark.parametrize(("path", "kernel", "run"), [one for one in ALL if not ordinary(one[1])][:4])
+@pytest.mark.parametrize(("path", "kernel", "run"), [one for one in ALL if waits(one[1])][:4])
 def test_a_kernel_whose_blocks_wait_is_not_scheduled(path: Path, kernel: Kernel, run: Run) -> None:
     for schedule in (BLOCKED, INTERLEAVED):
         said = rf"`{kernel.name}` cannot run under schedule '{schedule}', as it (is|has)"
