@@ -81,6 +81,7 @@ class Conflict:
 
 
 MOST_PAIRS = 1500  # of footprints of one tensor that are compared; beyond it the tensor is reported as not analysed
+MOST_CONFLICTS = 200  # of one kernel for which numbers are looked for: nobody reads more, and each is dear
 
 
 @fact
@@ -247,9 +248,11 @@ class _Conflicts:
         for footprint in footprints_of(program) if self.axes else ():
             self._by_tensor.setdefault(footprint.access.base.name, []).append(footprint)
         self._groups: dict[str, list[_Group]] = {}
+        self._conflicts = 0  # that were found so far
 
     def meetings(self) -> Iterator[Conflict]:
         """What two blocks do to one tensor."""
+        self._conflicts = 0
         for name, footprints in self._by_tensor.items():
             kinds = {f.kind for f in footprints}
             if "store" in kinds or {"atomic", "load"} <= kinds:
@@ -352,17 +355,18 @@ class _Conflicts:
         return False
 
     def _of_tensor(self, groups: list[_Group]) -> Iterator[Conflict]:
-        pairs = _pairs(groups)
-        for a, b in pairs[:MOST_PAIRS]:
+        for count, (a, b) in enumerate(_pairs(groups)):
+            if count == MOST_PAIRS or self._conflicts >= MOST_CONFLICTS:
+                reason = f"`{a.first.access.base.name}` has more than {MOST_PAIRS} pairs of accesses"
+                if count < MOST_PAIRS:
+                    reason = f"the kernel has more than {MOST_CONFLICTS} pairs of accesses that are not proved apart"
+                reason += ", and not all were compared"
+                yield Conflict("unknown", a.first, b.first, False, None, reason)
+                break
             conflict = self._compare(a, b)
             if conflict is not None:
+                self._conflicts += 1
                 yield conflict
-        if len(pairs) > MOST_PAIRS:
-            a, b = pairs[MOST_PAIRS]
-            yield Conflict(
-                "unknown", a.first, b.first, False, None,
-                f"`{a.first.access.base.name}` has more than {MOST_PAIRS} pairs of accesses, and not all were compared",
-            )
 
     def _compare(self, a: _Group, b: _Group) -> Conflict | None:
         ways = list(self._ways(a, b))
@@ -637,22 +641,27 @@ class _Conflicts:
         return None
 
 
-def _pairs(groups: list[_Group]) -> list[tuple[_Group, _Group]]:
+def _pairs(groups: list[_Group]) -> Iterator[tuple[_Group, _Group]]:
     """Those that can be in one phase and of which one is a plain store, or one an atomic and one a load."""
-    together: dict[Start, list[int]] = {}
-    for index, group in enumerate(groups):
+    against = {"store": ("store", "atomic", "load"), "atomic": ("store", "load"), "load": ("store", "atomic")}
+    together: dict[tuple[Start, str], list[int]] = {}  # the last first
+    for index in reversed(range(len(groups))):
+        for start in groups[index].reaches:
+            together.setdefault((start, groups[index].first.kind), []).append(index)
+    found = 0
+    for group in groups:
+        kind = group.first.kind
+        partners: set[int] = set()
         for start in group.reaches:
-            together.setdefault(start, []).append(index)
-    found: dict[tuple[int, int], None] = {}
-    for indices in together.values():
-        for position, i in enumerate(indices):
-            for j in indices[position:]:
-                kinds = groups[i].first.kind, groups[j].first.kind
-                if "store" in kinds or set(kinds) == {"atomic", "load"}:
-                    found[i, j] = None
-        if len(found) > 4 * MOST_PAIRS:
+            for other in against[kind]:
+                partners.update(together.get((start, other), ()))
+        for start in group.reaches:
+            together[start, kind].pop()  # this one, which those behind it have been paired with
+        for partner in sorted(partners):
+            yield group, groups[partner]
+        found += len(partners)
+        if found > 4 * MOST_PAIRS:
             break  # more than anybody compares
-    return [(groups[i], groups[j]) for i, j in sorted(found)]
 
 
 def _idle_axes(program: Program) -> frozenset[int]:

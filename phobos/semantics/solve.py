@@ -22,6 +22,7 @@ Q = TypeVar("Q")
 
 DEPTHS = (1, 2, 4, 6)
 BUDGET = 96
+REPAIRS = 20  # of numbers that may show that there is no proof
 MOST_KNOWN = 8192  # answers that are kept, of about a kilobyte each
 _known: dict[bytes, bool] = {}
 
@@ -50,12 +51,59 @@ def evident(goal: Poly, nonneg: Sign) -> bool:
 
 
 def _found(goal: Terms, given: list[Terms], signs: Signs, budget: int) -> bool:
-    left = [budget]
+    left = [budget, 0]
     for depth in DEPTHS:  # short proofs first: a wrong turn near the top must not eat the whole budget
+        left[1] = 0
         if _search(goal, given, signs, depth, left, set()):
             return True
-        if left[0] <= 0:
+        if left[0] <= 0 or not left[1]:
+            break  # everything was tried: a longer proof there is none
+        if depth == DEPTHS[0] and _counterexample([_refusal(goal), *given], signs):
             break
+    return False
+
+
+def _refusal(goal: Terms) -> Terms:
+    """What is never negative exactly where the goal is not."""
+    refusal = {m: -c for m, c in goal.items()}
+    refusal[()] = refusal.get((), 0) - 1
+    return refusal
+
+
+def _counterexample(wanted: list[Terms], signs: Signs) -> bool:
+    """Whether numbers for the atoms come up at which nothing wanted is negative. None found says nothing."""
+    numbers = [0] * len(signs.nonneg)
+    forms = [[*terms.items()] for terms in wanted]
+    for step in range(REPAIRS):
+        for form in forms:
+            value = 0
+            for monomial, c in form:
+                for n in monomial:
+                    c *= numbers[n]
+                value += c
+            if value < 0:
+                break
+        else:
+            return True
+        up: list[tuple[int, int]] = []
+        down: list[tuple[int, int]] = []
+        for monomial, c in form:
+            for n in monomial:
+                slope = c
+                for other in monomial:
+                    if other != n:
+                        slope *= numbers[other]
+                if slope > 0:
+                    up.append((n, numbers[n] - value // slope))
+                elif slope < 0 and (numbers[n] > 0 or not signs.nonneg[n]):
+                    least = numbers[n] - value // slope - 1
+                    down.append((n, max(0, least) if signs.nonneg[n] else least))
+                elif c > 0 and numbers[n] < 1:
+                    up.append((n, 1))
+        moves = up if up and step % 4 < 3 else down or up
+        if not moves:
+            return False
+        n, numbers[n] = moves[step % len(moves)]
     return False
 
 
@@ -169,6 +217,7 @@ def _search(
     budget: list[int],
     seen: set[frozenset[tuple[Term, int]]],
 ) -> bool:
+    """Whether the goal is proved in so many steps. `budget`: what is left of it, and 1 once the depth cut something off."""
     bad = [(m, c) for m, c in goal.items() if c < 0 or not signs[m]]
     if not bad:
         return True
@@ -195,7 +244,9 @@ def _search(
             if worse == 0:
                 return True
             rests.append((worse, len(rest), len(rests), rest))
-        if depth > 1:
+        if depth == 1:
+            budget[1] = 1
+        else:
             rests.sort(key=lambda option: option[:3])
             for *_, rest in rests:
                 if _search(rest, given, signs, depth - 1, budget, seen):
