@@ -62,7 +62,7 @@ def of_kind(program: Program, *kinds: str) -> Iterator[tuple[Conflict, Footprint
             first, second = second, first
         place = _place(second.access.span)
         pair = frozenset((first.statement, second.statement)), first.access.base
-        if place in seen or pair in seen:
+        if (place in seen or pair in seen) and not conflict.limit:
             continue
         seen |= {place, pair}
         yield conflict, second, first

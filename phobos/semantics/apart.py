@@ -118,9 +118,7 @@ class Proofs:
                 atoms.update(atom for poly in polys(step) for atom in plain_atoms(poly))
         return " ".join(told), frozenset([("round", *a[1:]) if a[0] == "at" else a for a in atoms])
 
-    def _bearing(
-        self, a: _Material, b: _Material, *more: frozenset[Atom]
-    ) -> tuple[tuple[Poly, ...], tuple[Poly, ...]]:
+    def _bearing(self, a: _Material, b: _Material, *more: frozenset[Atom]) -> tuple[tuple[Poly, ...], tuple[Poly, ...]]:
         """The bounds on each side that share atoms with what is asked, directly or through one another."""
         wanted = self._limit_atoms.union(a.atoms, b.atoms, *more)
         sides = (*a.bounds, *b.bounds)

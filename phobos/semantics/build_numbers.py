@@ -12,7 +12,7 @@ from typing import cast
 from phobos.language.scalars import INTEGERS, wrap
 from phobos.semantics import ir
 from phobos.semantics.build_context import Build
-from phobos.semantics.poly import Monomial, Poly
+from phobos.semantics.poly import Monomial, Poly, too_deep, too_long
 
 ZERO = Poly.of(0)
 ONE = Poly.of(1)
@@ -95,7 +95,8 @@ def poly_of(b: Build, expression: ir.Expression) -> Poly:
                 number = inner.constant
                 if number is not None:
                     return Poly.of(wrap(number, target.dtype))
-                return Poly.atom("wrap", target.dtype, inner.key)
+                if not too_deep(inner):
+                    return Poly.atom("wrap", target.dtype, inner.key)
     return Poly.atom("value", b.fresh())
 
 
@@ -111,8 +112,10 @@ def _binary(b: Build, op: str, left: Poly, right: Poly) -> Poly:
         case "-":
             return left - right
         case "*":
-            if len(left.terms) * len(right.terms) <= MOST_TERMS:
+            if len(left.terms) * len(right.terms) <= MOST_TERMS and not too_long(left, right):
                 return left * right
+        case _ if too_deep(left, right):
+            pass
         case "/":
             return quotient(left, right)
         case "%":

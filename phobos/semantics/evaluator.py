@@ -25,7 +25,7 @@ from phobos.semantics.conditions import (
     negation,
 )
 from phobos.semantics.knowledge import ROOT, Knowledge, split
-from phobos.semantics.poly import Atom, Poly
+from phobos.semantics.poly import Atom, Poly, too_deep, too_long
 from phobos.semantics.program import Program
 from phobos.semantics.values import Context, LoopFact, Values
 from phobos.semantics.walking import blocks_of, children_of, is_bool, is_integer
@@ -562,6 +562,8 @@ class Evaluator(Values):
                 return self._wrapped(known, expression.type.dtype, operand, context)
             case ir.BuiltinCall(name=name, arguments=arguments) if name in ("tmin", "tmax") and len(arguments) == 2:
                 a, b = (self._int(argument, env, context) for argument in arguments)
+                if too_deep(a, b):
+                    return self._opaque(expression, context)
                 return self._extreme("min" if name == "tmin" else "max", a, b)
             case ir.BuiltinCall(name="where", arguments=(test, one, other)):
                 condition = self._any(test, env, context)
@@ -576,8 +578,8 @@ class Evaluator(Values):
         """One atom for the same cell of a tensor that the kernel never writes, one for each evaluation else."""
         base = access.base
         kind = "unsigned" if _element(base) == "u8" else "load"
-        if isinstance(base, ir.Tensor) and base.name not in self._written:
-            indices = [self.polys[sub.index] for sub in access.subs if isinstance(sub, ir.PointSub)]
+        indices = [self.polys[sub.index] for sub in access.subs if isinstance(sub, ir.PointSub)]
+        if isinstance(base, ir.Tensor) and base.name not in self._written and not too_deep(*indices):
             atom: Atom = (kind, base.name, *(poly.key for poly in indices))
             home = ROOT
             for poly in indices:
@@ -601,6 +603,8 @@ class Evaluator(Values):
             return Poly.of((number - limits[0]) % width + limits[0])
         if holds(poly - limits[0], ()) and holds(-poly + limits[1], ()):
             return poly
+        if too_deep(poly):
+            return self._opaque(operand, context)
         if dtype == "i32" and source == "index":
             # A position that somebody calls i32 is taken to fit: a verdict must not hang on whether `p * T` went
             # through a function `-> i32`. Tensors of 2^31 elements are PH408's subject.
@@ -632,7 +636,12 @@ class Evaluator(Values):
             case "-":
                 return a - b
             case "*":
+                if too_long(a, b):
+                    return self._fresh("expr", context.loop_index, self._ordinal(site))
                 return a * b
+        if too_deep(a, b):
+            return self._fresh("expr", context.loop_index, self._ordinal(site))
+        match op:
             case "/":
                 return self.knowledge.quotient(a, b)
             case "%":

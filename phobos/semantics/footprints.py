@@ -69,6 +69,7 @@ class Conflict:
     `kind`: "race" (PH501), "same-cell" (PH502), "loop" (PH503), "atomic" (PH507), "unknown" (PH506), "alias" (PH505).
     `certain`: a witness exists, or it needs only index arithmetic.
     `begins` is where the phase begins in which they meet (None: the start of the kernel).
+    `limit`: from this pair on none was compared, as `reason` says.
     """
 
     kind: str
@@ -78,6 +79,7 @@ class Conflict:
     witness: Witness | None
     reason: str
     begins: ir.Barrier | None = None
+    limit: bool = False
 
 
 MOST_PAIRS = 1500  # of footprints of one tensor that are compared; beyond it the tensor is reported as not analysed
@@ -361,7 +363,7 @@ class _Conflicts:
                 if count < MOST_PAIRS:
                     reason = f"the kernel has more than {MOST_CONFLICTS} pairs of accesses that are not proved apart"
                 reason += ", and not all were compared"
-                yield Conflict("unknown", a.first, b.first, False, None, reason)
+                yield Conflict("unknown", a.first, b.first, False, None, reason, limit=True)
                 break
             conflict = self._compare(a, b)
             if conflict is not None:

@@ -39,6 +39,7 @@ class Knowledge:
         self.homes: dict[Atom, int] = {}
         self.signs: dict[Atom, bool] = {}
         self.bounded: dict[Atom, tuple[int, int]] = {}  # inclusive ranges of atoms that have one (wrapped integers)
+        self._divisors: dict[Atom, int] = {}  # of quotients, all promises believed
         self._quotients: dict[tuple[object, object], Poly] = {}
         self._facts: dict[Atom, tuple[list[Poly], Iterable[Atom]]] = {}  # that nothing else has a part in
         self.always: dict[int, tuple[Poly, ...]] = {}  # of a loop: what holds inside it by its bounds
@@ -60,9 +61,12 @@ class Knowledge:
     def divisor_of_atom(self, atom: Atom, promises: Sequence[Promise] | None = None) -> int:
         """A divisor of an atom; `promises` are those to believe (None: all)."""
         if atom[0] == "div":
-            by = poly_of_key(atom[2]).constant or 0
-            whole = self.divisor(poly_of_key(atom[1]), promises) if by > 0 else 1
-            return whole // by if by > 0 and whole % by == 0 else 1
+            if promises is not None:
+                return self._divisor_of_quotient(atom, promises)
+            known = self._divisors.get(atom)
+            if known is None:
+                known = self._divisors[atom] = self._divisor_of_quotient(atom, None)
+            return known
         if atom[0] != "dim":
             return 1
         result = 1
@@ -70,6 +74,11 @@ class Knowledge:
             if promises is None or promise in promises:
                 result = lcm(result, promise.tile)
         return result
+
+    def _divisor_of_quotient(self, atom: Atom, promises: Sequence[Promise] | None) -> int:
+        by = poly_of_key(atom[2]).constant or 0
+        whole = self.divisor(poly_of_key(atom[1]), promises) if by > 0 else 1
+        return whole // by if by > 0 and whole % by == 0 else 1
 
     def divisor(self, poly: Poly, promises: Sequence[Promise] | None = None) -> int:
         return poly.divisor(lambda atom: self.divisor_of_atom(atom, promises))

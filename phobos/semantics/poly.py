@@ -18,6 +18,10 @@ Atom = tuple[object, ...]
 
 Monomial = tuple[Atom, ...]  # sorted by repr, repeated for powers; () is the constant term
 
+MOST_NESTED = 24  # atoms inside atoms of one value
+MOST_FACTORS = 400  # atoms in all terms of one product
+"""Values that grow beyond these are taken as atoms: twice what was said in each statement would have no end."""
+
 
 @lru_cache(maxsize=65536)  # an opaque atom holds whole keys, and every product sorts
 def order_of(atom: Atom) -> str:
@@ -177,6 +181,24 @@ class Poly:
 def product_of(left: Monomial, right: Monomial) -> Monomial:
     """The product of two monomials, in its one order."""
     return tuple(sorted(left + right, key=order_of)) if left and right else left or right
+
+
+def too_deep(*operands: Poly) -> bool:
+    """Whether an operation on these is not to be looked into: its atom would hold too much."""
+    return sum(_nested_in(atom) for operand in operands for atom in operand.atoms) > MOST_NESTED
+
+
+def _nested_in(atom: Atom) -> int:
+    """How many atoms stand inside one, at any depth."""
+    return sum(
+        1 + _nested_in(inner) for key in atom if isinstance(key, tuple) for monomial, _ in key for inner in monomial
+    )
+
+
+def too_long(a: Poly, b: Poly) -> bool:
+    """Whether a product is not to be multiplied out."""
+    factors = sum(map(len, a.terms)) * len(b.terms) + sum(map(len, b.terms)) * len(a.terms)
+    return factors > MOST_FACTORS
 
 
 def _poly(operand: Poly | int) -> Poly:

@@ -217,7 +217,7 @@ def _search(
     budget: list[int],
     seen: set[frozenset[tuple[Term, int]]],
 ) -> bool:
-    """Whether the goal is proved in so many steps. `budget`: what is left of it, and 1 once the depth cut something off."""
+    """Whether the goal is proved in so many steps. `budget`: what is left of it, and 1 once depth cut something off."""
     bad = [(m, c) for m, c in goal.items() if c < 0 or not signs[m]]
     if not bad:
         return True

@@ -60,5 +60,6 @@ def check(context: Context) -> Iterator[Diagnostic]:
             f"could not tell whether two blocks meet in `{name}` here",
             label=conflict.reason,
             related=other_site(later, earlier, "the other access") + also,
+            notes=tuple(dict.fromkeys(one.reason for one, *_ in more if one.limit)),
             help="`phobos run --device cpu --detect races` looks at a run with real data",
         )

@@ -1,0 +1,130 @@
+"""How much is asked, counted: proofs that are sought, searches that are made. Times are in benchmarks/, none here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from phobos.check import findings
+from phobos.semantics import apart, footprints, meeting, solve
+from phobos.semantics import module as modules
+from phobos.semantics.poly import MOST_NESTED, Poly, too_deep
+
+ROOT = Path(__file__).parents[3]
+SWEEP = """
+@persistent
+kernel {name}(X: tensor<f32>[N], Y: tensor<f32>[N], BAR: tensor<i32>[2]) {{
+  let p = ctx.block.x
+  for t in range(p * 64, N, ctx.blocks.x * 64) {{
+    Y[t :+ 64] = X[t :+ 64] * {factor}.0
+  }}
+  grid_barrier(BAR)
+  for t in range(p * 64, N, ctx.blocks.x * 64) {{
+    X[t :+ 64] = Y[t :+ 64] + Y[t + 64 :+ 64]
+  }}
+}}
+"""
+
+
+@pytest.fixture
+def searches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many terms the goal of each search for a proof has, from an empty memory on."""
+    modules._programs.clear()
+    apart.forget()
+    solve._known.clear()
+    meeting._known.clear()
+    made: list[int] = []
+    whole = solve._search
+
+    def counted(goal: solve.Terms, *rest: object) -> bool:
+        made.append(len(goal))
+        return whole(goal, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(solve, "_search", counted)
+    return made
+
+
+def sought(text: str) -> int:
+    before = apart.proofs_sought()
+    findings("effort.ph", text)
+    return apart.proofs_sought() - before
+
+
+def test_a_kernel_of_a_form_that_was_checked_before_asks_nothing_new(searches: list[int]) -> None:
+    assert sought(SWEEP.format(name="first", factor=2)) > 3
+    made = len(searches)
+    twenty = "".join(SWEEP.format(name=f"k{n}", factor=n) for n in range(20))
+    assert sought(twenty) == 0
+    assert len(searches) == made
+
+
+def test_an_edit_that_moves_no_access_asks_nothing_new(searches: list[int]) -> None:
+    text = (ROOT / "tests/corpus/softmax_two_phase.ph").read_text()
+    sought(text)
+    made = len(searches)
+    assert sought(text.replace("1.0 /", "2.0 /").replace("0.0", "0.5")) == 0
+    assert len(searches) == made
+
+
+def test_what_bounds_another_loop_is_no_part_of_a_question(searches: list[int]) -> None:
+    def rounds(count: int) -> str:
+        return SWEEP.format(name="k", factor=2).replace(
+            "  let p", f"  for s in range(0, {count}) {{\n    Y[ctx.block.x] = f32(s)\n  }}\n  let p"
+        )
+
+    assert sought(rounds(5)) >= 3
+    assert sought(rounds(7)) == 0
+
+
+@pytest.mark.parametrize(
+    ("kernel", "most"),
+    [("examples/gemm.ph", 60), ("examples/softmax.ph", 120), ("tests/corpus/jacobi_parity.ph", 900)],
+)
+def test_searches_for_a_kernel_are_few(searches: list[int], kernel: str, most: int) -> None:
+    sought((ROOT / kernel).read_text())
+    assert len(searches) <= most
+
+
+def test_numbers_that_refute_a_goal_end_the_search(searches: list[int]) -> None:
+    """`N - 8p - 40` where `p < G`: nothing relates N to G, and no depth of search needs to find that out."""
+    p, grid, n = (Poly.atom("param", name) for name in ("p", "g", "n"))
+    given = [grid - 1 - p, grid - 1, p, n - 8]
+    assert not solve.never_negative(n - p * 8 - 40, given, lambda atom: True)
+    assert len(searches) <= 2
+
+
+def different(count: int) -> str:
+    lines = "".join(f"  Y[p * 8 + {n * 4096} :+ 8] = X[p * 8 + {n * 3} :+ 8]\n" for n in range(count))
+    return f"@persistent\nkernel k(X: tensor<f32>[N], Y: tensor<f32>[N]) {{\n  let p = ctx.block.x\n{lines}}}\n"
+
+
+def test_accesses_that_all_differ_are_compared_up_to_a_limit_that_says_so(searches: list[int]) -> None:
+    asked = sought(different(60))
+    assert footprints.MOST_CONFLICTS <= asked <= footprints.MOST_CONFLICTS + 10
+    told = [note for one in findings("effort.ph", different(60)) for note in one.notes]
+    assert any(f"more than {footprints.MOST_CONFLICTS} pairs" in note for note in told), told
+
+
+def test_searches_grow_with_the_statements(searches: list[int]) -> None:
+    counts = []
+    for size in (40, 80, 160):
+        before = len(searches)
+        findings("effort.ph", different(size))
+        counts.append(len(searches) - before)
+    assert counts[2] - counts[1] <= 3 * (counts[1] - counts[0] + 40)
+
+
+@pytest.mark.parametrize(
+    "statement", ["v = v / 3 + v / 5 + 1", "v = v * v", "v = v * 3 / 7 + v % 11", "v = (v ^ 5) + (v & 3)"]
+)
+def test_values_do_not_grow_without_end(searches: list[int], statement: str) -> None:
+    body = f"  {statement}\n" * 60
+    text = f"kernel k(X: tensor<f32>[N]) {{\n  var v = ctx.block.x + N\n{body}  X[v] = 1.0\n}}\n"
+    findings("effort.ph", text)
+    (unit,) = modules.analyse("effort.ph", text).units
+    from phobos.semantics.values import values_of
+
+    polys = values_of(unit.program).polys.values()
+    assert all(len(poly.text) < 100_000 for poly in polys)
+    assert too_deep(*(Poly.atom("div", Poly.atom("dim", str(n)).key, ()) for n in range(MOST_NESTED + 1)))
