@@ -229,7 +229,8 @@ def place_names(layout: Layout) -> tuple[str, str]:
         return f"down{shape}", f"along{shape}"
     if layout.downs == 1:
         return "0", "tid"
-    return f"down{layout.across}", f"along{layout.across}"
+    shape = f"{layout.across}p{layout.patch}" if layout.patch else f"{layout.across}"
+    return f"down{shape}", f"along{shape}"
 
 
 def place_definition(layout: Layout) -> str:
@@ -239,6 +240,12 @@ def place_definition(layout: Layout) -> str:
         warp = "tid / 32" if layout.warps_used * 32 == layout.threads else f"tid / 32 % {layout.warps_used}"
         across = layout.warps_across
         return f"const int {down} = {warp} / {across} * 8 + tid % 32 / 4, {along} = {warp} % {across} * 4 + tid % 4;"
+    if layout.patch:
+        patch, warps = layout.patch, layout.across // layout.patch
+        return (
+            f"const int {down} = tid / 32 / {warps} * {32 // patch} + tid % 32 / {patch}, "
+            f"{along} = tid / 32 % {warps} * {patch} + tid % {patch};"
+        )
     return f"const int {down} = tid / {layout.across}, {along} = tid % {layout.across};"
 
 

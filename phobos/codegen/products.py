@@ -76,6 +76,9 @@ def pipelined(
                 side.stage(str(plan.length), asynchronous=True)
             out.line("ph_copies_end();")
         multiply.prepare()
+        if plan.turned:
+            multiply.overlapped(name, lo, hi, step)
+            return
         for ahead in range(stages - 1):
             at = f"{lo} + {ahead} * {step}" if ahead else lo
             out.line(f"if ({at} < {hi}) fetch({at}, {ahead}); else ph_copies_end();")
@@ -135,6 +138,9 @@ class _Multiply:
         if plan.unit == "mma":
             self._fragments()
             return
+        if plan.turned:
+            self._turned()
+            return
         whole = len(self.staged) == 2 or (plan.length is not None and plan.length % plan.step == 0)
         if whole and plan.step % 4 == 0 and self.left.operand.staged and scalar(plan.total).bytes <= 8:
             self._fours()
@@ -171,6 +177,66 @@ class _Multiply:
                     out.line(f"ph_load<{width}>(a[i] + {q}, {at});")
             with out.rows("for (int q = 0; q < 4; ++q)"):
                 self._columns("(k + q)", "(int)k0 + k + q", "a[i][q]")
+
+    # Of an even layout: a column of the left side and a row of the right one, in groups of four.
+
+    def _turned(self) -> None:
+        out = self.context.out
+        with out.rows(f"for (int k = 0; k < {self.plan.step}; ++k)"):
+            number, layout = spelling.VALUES[self.plan.total], self.plan.layout
+            out.line(f"{number} a[{layout.row_registers}], b[{layout.column_registers}];")
+            self._fetch_registers("k", "a", "b")
+            self._add("a", "b")
+
+    def overlapped(self, name: str, lo: str, hi: str, step: str) -> None:
+        """The pipelined loop: while one k is multiplied the registers of the next are read, of the next step too."""
+        out, plan, layout = self.context.out, self.plan, self.plan.layout
+        stages, number, size = plan.stages, spelling.VALUES[self.plan.total], self.plan.staged_bytes
+        for ahead in range(stages - 1):
+            at = f"{lo} + {ahead} * {step}" if ahead else lo
+            out.line(f"if ({at} < {hi}) fetch({at}, {ahead}); else ph_copies_end();")
+        out.line(f"{number} a[2][{layout.row_registers}], b[2][{layout.column_registers}];")
+        out.line(f"int slot = 0, next = {stages - 1};")
+        self._places_in(self.sides, "")
+        out.line(f"ph_copies_wait<{stages - 2}>();")
+        out.line("__syncthreads();  // the first step is there")
+        self._fetch_registers("0", "a[0]", "b[0]")
+        rounds = out.block(f"for (long long {name} = {lo}; {name} < {hi}; {name} += {step})")
+        with rounds, out.rows(f"for (int k = 0; k < {plan.step}; ++k)"):
+            with out.block(f"if (k + 1 == {plan.step})"):
+                out.line(f"ph_copies_wait<{stages - 2}>();")
+                out.line("__syncthreads();  // the next step is there, and this one has been read")
+                out.line(f"slot = slot == {stages - 1} ? 0 : slot + 1;")
+                self._places_in(self.sides, f" + slot * {size}", again=True)
+            self._fetch_registers(f"((k + 1) % {plan.step})", "a[(k + 1) % 2]", "b[(k + 1) % 2]")
+            with out.block("if (k == 0)"):
+                out.line(f"const long long ahead = {name} + {stages - 1} * {step};")
+                out.line(f"if (ahead < {hi}) fetch(ahead, next); else ph_copies_end();")
+                out.line(f"next = next == {stages - 1} ? 0 : next + 1;")
+            self._add("a[k % 2]", "b[k % 2]")
+        out.line("ph_copies_wait<0>();")
+
+    def _places_in(self, sides: tuple[Side, Side], shift: str, again: bool = False) -> None:
+        base = self.context.lowered.shared.places[self.context.lowered.scratches[self.dot]].offset
+        for side, offset in zip(sides, (0, self.plan.left_bytes), strict=True):
+            cell = spelling.CELLS[side.stored]
+            declared = "" if again else f"const {cell}* "
+            self.context.out.line(f"{declared}{side.name} = (const {cell}*)(shared + {base + offset}{shift});")
+
+    def _fetch_registers(self, k: str, a: str, b: str) -> None:
+        out, layout = self.context.out, self.plan.layout
+        width = min(4, 16 // scalar(self.plan.total).bytes)
+        with out.rows(f"for (int i = 0; i < {layout.row_registers}; i += {width})"):
+            out.line(f"ph_load<{width}>({a} + i, left + {self.left.place(self.loop.row('i'), k)});")
+        with out.rows(f"for (int j = 0; j < {layout.column_steps}; ++j)"):
+            for v in range(0, 4, width):
+                at = self.right.place(f"{self.loop.column('j')} + {v}", k)
+                out.line(f"ph_load<{width}>({b} + j * 4 + {v}, right + {at});")
+
+    def _add(self, a: str, b: str) -> None:
+        out, rows, columns = self.context.out, self.plan.layout.row_registers, self.plan.layout.column_registers
+        with out.rows(f"for (int i = 0; i < {rows}; ++i)"), out.rows(f"for (int j = 0; j < {columns}; ++j)"):
+            out.line(f"{self.sums}[i * {columns} + j] += {a}[i] * {b}[j];")
 
     def _row(self) -> str:
         layout = self.plan.layout

@@ -1,8 +1,8 @@
 """The operands of a product: copied to shared memory step by step, or read where they are.
 
-Staged for the ordinary units, the left operand lies as it does in its tensor, K along a row, and so does a right
-operand of `dot`; one of `dot_t` is turned, so that neighbouring threads read neighbouring cells. For tensor cores
-everything lies as in its tensor.
+Staged for the ordinary units, a right operand of `dot` lies as it does in its tensor; one of `dot_t` is turned, so
+that neighbouring threads read neighbouring cells. So is a left operand where each thread has whole groups of rows.
+For tensor cores everything lies as in its tensor.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from phobos.codegen.expressions import dtype_of
 from phobos.codegen.leaves import Cells, view_of
 from phobos.language.scalars import scalar
 from phobos.lowering.layout import Layout
-from phobos.lowering.products import Operand, Product
+from phobos.lowering.products import TURN, Operand, Product
 from phobos.lowering.vectors import elements_per_access
 from phobos.semantics import ir
 
@@ -35,7 +35,7 @@ class Side:
     @property
     def turned(self) -> bool:
         """It lies in shared memory with K down the columns although K is its last axis."""
-        return self.plan.unit == "fma" and self.k_last and self.name == "right"
+        return self.plan.unit == "fma" and self.k_last and (self.name == "right" or self.plan.turned)
 
     def open(self) -> None:
         """Put the starts of a staged operand into variables now."""
@@ -133,7 +133,10 @@ class Side:
         chunks = across // width * down
         rounds = -(-chunks // threads)
         cell, stored = spelling.CELLS[cells.dtype], spelling.CELLS[self.stored]
-        same = cell == stored and not isinstance(self.operand.expression, ir.Convert) and not self.turned
+        direct = cell == stored and not isinstance(self.operand.expression, ir.Convert)
+        if asynchronous and direct and self._ordered(inside, width, across, down):
+            return
+        same = direct and not self.turned
         out.line("#pragma unroll" if not inside or width > 1 else f"#pragma unroll {min(rounds, 2)}")
         guard = nullcontext() if chunks % threads == 0 else out.block(f"if (e < {chunks})")
         with out.block(f"for (int e = tid; e < {rounds * threads}; e += {threads})"), guard:
@@ -155,6 +158,45 @@ class Side:
                 empty = spelling.empty_cell(cells.dtype)
                 out.line(f"const {cell} x[1] = {{{f'{inside} ? {value} : {empty}' if inside else value}}};")
             self._keep(width, same)
+
+    def _ordered(self, inside: str, width: int, across: int, down: int) -> bool:
+        """The copies of a step past the registers, where each thread's lie a fixed number of rows apart.
+
+        A turned operand is copied cell by cell: a warp takes eight of K by four lines, which lie in different banks.
+        """
+        assert self.cells is not None
+        out, cells, threads = self.context.out, self.cells, self.context.program.launch.threads
+        if self.turned:
+            width, groups = 1, across // TURN
+            if across % TURN or (threads // 32) % groups or down % (threads // across):
+                return False
+            rows = threads // across
+            first = f"tid / 32 / {groups} * {32 // TURN} + tid % 32 / {TURN}"
+            start = f"tid / 32 % {groups} * {TURN} + tid % {TURN}"
+            place = f"along * {self.pitch} + down"
+        else:
+            lanes = across // width
+            if threads % lanes or down % (threads // lanes):
+                return False
+            rows = threads // lanes
+            first = f"tid / {lanes}"
+            start = f"tid % {lanes}" + (f" * {width}" if width > 1 else "")
+            place = f"down * {self.pitch} + along"
+        if width * scalar(cells.dtype).bytes not in (4, 8, 16) or "1" in map(str, cells.shape[-2:]):
+            return False
+        if width > 1:
+            cells.note_wide(width)
+        with out.block():
+            out.line(f"const int first = {first}, along = {start};")
+            here = cells.offset(tuple(at.replace("down", "first") for at in _at(cells, self.k_last)))
+            out.line(f"const {spelling.CELLS[cells.dtype]}* const from = {cells.base} + {here};")
+            with out.rows(f"for (int i = 0; i < {down // rows}; ++i)"):
+                out.line(f"const int down = first + i * {rows};")
+                out.line(
+                    f"ph_copy_async<{width}>({self.name} + {place}, from + (long long)(i * {rows}) * "
+                    f"{cells.strides[-2]}, {inside or 'true'});"
+                )
+        return True
 
     def _keep(self, width: int, same: bool) -> None:
         """`x` to its place, in one access where it lies there as it comes."""

@@ -1,11 +1,12 @@
 """Layouts: which elements of a tile each thread owns.
 
 A thread has a place (down, along) in a grid of threads over the tile. In a plain layout `along` counts `across`
-neighbouring threads; a thread owns `row_group` consecutive rows, then again as many a stride further, and so on;
-and columns likewise in vectors. In a fragment layout (`warps_down` > 0) warps stand in a grid over the tile, and the
-32 threads of a warp hold rows and columns as the tensor-core instructions deal them out: a row of eight by four
-threads, two neighbouring columns each. One row is the same in every thread; so is one column. A variable's
-registers are numbered row by row, vectors innermost.
+neighbouring threads, or warps stand in the grid as patches of `patch` lanes along a row, so that a product's warp
+reads few different cells of either operand. A thread owns `row_group` consecutive rows, then again as many a stride
+further, and so on; and columns likewise in vectors. In a fragment layout (`warps_down` > 0) warps stand in a grid over
+the tile, and the 32 threads of a warp hold rows and columns as the tensor-core instructions deal them out: a row of
+eight by four threads, two neighbouring columns each. One row is the same in every thread; so is one column. A
+variable's registers are numbered row by row, vectors innermost.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ class Layout:
     vector: int  # consecutive columns of a thread
     warps_down: int = 0  # of a fragment layout
     warps_across: int = 0
+    patch: int = 0  # lanes of a warp along a row, where warps are patches of the grid of threads
 
     @property
     def is_fragment(self) -> bool:
@@ -96,12 +98,12 @@ class Layout:
     @property
     def lanes_along(self) -> int:
         """Neighbouring threads of a warp that hold one row together."""
-        return FRAGMENT_LANES if self.is_fragment else min(self.across, WARP)
+        return FRAGMENT_LANES if self.is_fragment else self.patch or min(self.across, WARP)
 
     @property
     def warps_along(self) -> int:
         """Warps that hold one row together."""
-        return self.warps_across if self.is_fragment else max(1, self.across // WARP)
+        return self.warps_across if self.is_fragment else self.across // self.lanes_along
 
     @property
     def warps_used(self) -> int:
@@ -120,5 +122,6 @@ class Layout:
     @property
     def key(self) -> tuple[object, ...]:
         return (
-            self.rows, self.columns, self.across, self.row_group, self.vector, self.warps_down, self.warps_across
+            self.rows, self.columns, self.across, self.row_group, self.vector, self.warps_down, self.warps_across,
+            self.patch,
         )  # fmt: skip

@@ -20,6 +20,7 @@ WARP = 32
 ACROSS_WARPS_COST = 12  # a row's sum over several warps, in elements worked on
 SCATTER_COST = 2  # factor on the work of a tile whose rows do not fill a transaction
 TRANSACTION_BYTES = 128
+PATCH = 4  # lanes of a warp along a row of a product: it reads 8 x 4 rows of the left operand and 4 x 4 columns
 PRODUCT_COST = 6  # what a product reads per row and column register, in elements worked on
 
 Owner = ir.Variable | ir.Statement
@@ -65,12 +66,13 @@ class _Class:
 
 
 class _Group:
-    __slots__ = ("across", "joined", "row_group", "spaces", "warps")
+    __slots__ = ("across", "joined", "patch", "row_group", "spaces", "warps")
 
     def __init__(self) -> None:
         self.joined: _Group | None = None
         self.spaces: list[_Space] = []
         self.across = 0
+        self.patch = 0
         self.row_group = 1
         self.warps: tuple[int, int] | None = None
 
@@ -269,6 +271,9 @@ def _arrange(group: _Group, threads: int) -> None:
             if all(r % (downs * width) == 0 for r in rows):
                 group.row_group = min(width, 4)
                 break
+        if group.row_group == 4 and not any(space.reduced for space in group.spaces):
+            fits = group.across % PATCH == 0 and downs % (WARP // PATCH) == 0
+            group.patch = PATCH if fits and group.across < WARP else 0
 
 
 def _warps(group: _Group, products: list[_Space], warps: int) -> tuple[int, int]:
@@ -299,4 +304,4 @@ def _layout(space: _Space, threads: int) -> Layout:
         return Layout(
             space.rows, space.columns, threads, 4 * across, 1, _vector(space, True), down, across
         )  # fmt: skip
-    return Layout(space.rows, space.columns, threads, group.across, group.row_group, _vector(space))
+    return Layout(space.rows, space.columns, threads, group.across, group.row_group, _vector(space), patch=group.patch)

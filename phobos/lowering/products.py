@@ -18,6 +18,7 @@ from phobos.value import value
 
 STEP = 16  # of K, where it is that long
 FRAGMENT_STEP, FRAGMENT_DEPTH = 32, 16  # of K on tensor cores, and of one instruction
+TURN = 8  # K that a warp turns at once, beside four rows
 PAD = 4  # elements after each staged row, against bank conflicts
 FRAGMENT_PAD = 8
 
@@ -53,6 +54,7 @@ class Product:
     unit: str
     against: Against | None
     stages: int = 1  # buffers for the operands; more than one where its loop is pipelined
+    turned: bool = False  # the left operand is staged with K down its columns: a thread's rows are neighbours
 
     @property
     def staged_bytes(self) -> int:
@@ -116,12 +118,20 @@ def _on_ordinary_units(
     dtype = {"f16": "f32", "bf16": "f32", "i8": "i32", "u8": "i32"}.get(dot.result.type.dtype, dot.result.type.dtype)
     step = STEP if known is None else min(known, longest)
     size = scalar(dtype).bytes
-    left_pitch, right_pitch = step + PAD, layout.columns + PAD
+    turned = left.staged and right.staged and step % TURN == 0 and _is_even(layout)
+    left_pitch = (layout.rows if turned else step) + PAD
+    right_pitch = layout.columns + (PAD if dot.transposed or not turned else 0)
+    left_cells = (step if turned else layout.rows) * left_pitch
     return Product(
         left, right, layout, dtype, dtype, known, step, left_pitch, right_pitch,
-        _rounded(left.staged * layout.rows * left_pitch * size), _rounded(right.staged * right_pitch * step * size),
-        "fma", reason,
+        _rounded(left.staged * left_cells * size), _rounded(right.staged * right_pitch * step * size),
+        "fma", reason, turned=turned,
     )  # fmt: skip
+
+
+def _is_even(layout: Layout) -> bool:
+    """Every thread has whole groups of four rows and of four columns."""
+    return layout.rows_exact and layout.columns_exact and layout.row_group == 4 and layout.vector == 4
 
 
 def _on_tensor_cores(
