@@ -167,13 +167,15 @@ def main() -> None:
             arguments = (x, numpy.int64(n // 4), bar, numpy.int32(STAGES))
             return micros(lambda: function((g,), (THREADS,), arguments)) / STAGES  # type: ignore[operator]
 
-        def own(g: int, x: cupy.ndarray = x) -> float:
+        def own(g: int, keep: bool, x: cupy.ndarray = x) -> float:
             x.fill(2.0 + 2.0**20)
-            STAGED(x, count=10, grid=g, timeout=10.0)
+            STAGED(x, count=10, grid=g, timeout=10.0, keep=keep)
             assert bool((x == 2.0 + 2.0**10).all()), "the stages are wrong"
-            return micros(lambda: STAGED(x, count=STAGES, grid=g, timeout=10.0)) / STAGES
+            return micros(lambda: STAGED(x, count=STAGES, grid=g, timeout=10.0, keep=keep)) / STAGES
 
-        both("ours", {g: own(g) for g in many})
+        both("ours, through memory", {g: own(g, False) for g in many})
+        stays = [g for g in many if any("stays on chip" in note for note in STAGED.plan(x, count=1, grid=g).notes)]
+        both("ours, on chip from stage to stage", {g: own(g, True) for g in stays})
         if synced is not None:
             both("grid.sync", {g: staged(synced.get_function("stages"), g) for g in many})
         both("public two-counter algorithm", {g: staged(public.get_function("stages"), g) for g in many})

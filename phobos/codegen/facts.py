@@ -9,8 +9,10 @@ from phobos.diagnostic import Span
 from phobos.lowering import ops, walk
 from phobos.lowering.decide import Lowered
 from phobos.lowering.layout import Layout
+from phobos.lowering.on_chip import on_chip_of
 from phobos.lowering.vectors import elements_per_access
 from phobos.semantics import ir
+from phobos.semantics.program import Program
 
 
 def facts_of(lowered: Lowered, line_of: Callable[[Span], int]) -> dict[str, Any]:
@@ -40,7 +42,28 @@ def facts_of(lowered: Lowered, line_of: Callable[[Span], int]) -> dict[str, Any]
             if isinstance(statement, ops.Sync)
         ],
         "shared_bytes": lowered.shared.bytes,
+        "on_chip": _on_chip(program, line_of),
     }
+
+
+def _on_chip(program: Program, line_of: Callable[[Span], int]) -> list[dict[str, Any]]:
+    """What may stay on chip across barriers, where a launch has few enough tiles a block; and why the rest may not."""
+    found = on_chip_of(program)
+    stays = [
+        {
+            "tensor": kept.tensor.name,
+            "may_stay": True,
+            "lines": sorted({line_of(access.span) for access in kept.accesses}),
+            "registers_per_tile": kept.registers,
+            "stored": kept.stored,
+            "reason": kept.proof,
+        }
+        for kept in found.kept
+    ]
+    return stays + [
+        {"tensor": one.tensor.name, "may_stay": False, "lines": [line_of(one.span)], "reason": one.why}
+        for one in found.refused
+    ]
 
 
 def _tiles(lowered: Lowered) -> list[ir.Variable]:

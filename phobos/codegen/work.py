@@ -302,7 +302,7 @@ def _stopping(watched: bool, grouped: bool) -> list[Entry]:
 
 def _opening(parts: Sequence[Part], symbol: str, entries: Sequence[Entry]) -> list[str]:
     launches = [part.lowered.program.launch for part in parts]
-    least = max(launch.min_blocks or 0 for launch in launches)
+    least = max(max(part.lowered.program.launch.min_blocks or 0, part.lowered.options.together) for part in parts)
     bounds = f"{launches[0].threads}, {least}" if least else f"{launches[0].threads}"
     parameters = ",\n".join(f"    {argument.ctype} {name}" for argument, name in entries)
     return [f'extern "C" __global__ void __launch_bounds__({bounds})', f"{symbol}(", parameters + ") {"]

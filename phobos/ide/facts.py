@@ -95,7 +95,27 @@ def barrier_sections(document: Document, place: Place, program: Program, call: t
     both = sorted(set(wrote) & set(reads))
     if both:
         lines.append("So it orders " + ", ".join(f"`{name}`" for name in both) + " between blocks.")
+    lines += _on_chip_lines(document, place, program, barrier)
     return ["\n".join(f"- {line}" for line in lines)]
+
+
+def _on_chip_lines(document: Document, place: Place, program: Program, barrier: ir.Barrier) -> list[str]:
+    """What may stay on chip over a barrier, and why another tensor goes through memory."""
+    from phobos.lowering.on_chip import on_chip_of
+
+    if program.problems:
+        return []
+    found = on_chip_of(program)
+    lines = [
+        f"`{kept.tensor.name}` may stay on chip across it, in {kept.registers} registers a thread for each tile."
+        for kept in found.kept
+        if barrier in kept.stretch.barriers
+    ]
+    for one in found.refused:
+        row = row_of(document, place, one.span.owner, one.span.start)
+        at = "" if row is None else f" (line {row})"
+        lines.append(f"`{one.tensor.name}` goes through memory: {one.why}{at}.")
+    return lines
 
 
 def _touched(

@@ -112,6 +112,10 @@ def decide(program: Program, options: Options = DEFAULTS) -> Decisions:
 
 def lower(program: Program, options: Options = DEFAULTS) -> Lowered:
     """Decide everything about a program without problems."""
+    if options.keep:
+        from phobos.lowering.on_chip_form import kept_on_chip  # which no start of the checker needs
+
+        program = kept_on_chip(program, options.keep)
     if options.multiples:
         program = specialised(program, options.multiples)
     made = decide(program, options)

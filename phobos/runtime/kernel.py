@@ -245,6 +245,7 @@ class Kernel:
         unchecked: bool = False,
         debug: bool = False,
         resident: int | None = None,
+        keep: bool = True,
         reserved_sms: int = 0,
         host_checks: bool = True,
         tuned: bool = True,
@@ -257,7 +258,7 @@ class Kernel:
         """
         options = LaunchOptions(
             tuple(sorted((constants or {}).items())), grid, resident, schedule, l2_group, stream, timeout, unchecked,
-            debug, True, reserved_sms, host_checks, tuned,
+            debug, keep, reserved_sms, host_checks, tuned,
         )  # fmt: skip
         if self._again is not None and self._again.launch(arguments, named, options):
             return
@@ -284,14 +285,15 @@ class Kernel:
     def plan(
         self, *arguments: Any, constants: Mapping[str, int] | None = None, grid: GridOption = None,
         schedule: str | None = None, l2_group: int | None = None, timeout: float | None = None,
-        resident: int | None = None, reserved_sms: int = 0, tuned: bool = True, **named: Any,
+        resident: int | None = None, keep: bool = True, reserved_sms: int = 0,
+        tuned: bool = True, **named: Any,
     ) -> Plan:  # fmt: skip
         """Everything that a launch with these arguments would decide; nothing is launched."""
         from phobos.runtime import tuned as tuning
 
         options = LaunchOptions(
             tuple(sorted((constants or {}).items())), grid, resident, schedule, l2_group, None, timeout,
-            reserved_sms=reserved_sms, tuned=tuned,
+            keep=keep, reserved_sms=reserved_sms, tuned=tuned,
         )  # fmt: skip
         bound = self.bound(arguments, named, dict(options.constants))
         if bound.device == "cpu":

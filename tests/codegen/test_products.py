@@ -92,7 +92,7 @@ def test_other_tiles(device: FakeDriver, rows: int, columns: int, step: int, thr
 
 def test_the_left_operand_is_turned_and_read_in_fours() -> None:
     """The next k's registers are read while this one is multiplied, whole rows at a time."""
-    from phobos.codegen.kernel import emit
+    from phobos.codegen.work import emit
     from phobos.lowering.decide import lower
     from phobos.lowering.options import Options
 

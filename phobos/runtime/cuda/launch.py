@@ -26,6 +26,7 @@ from phobos.runtime.cuda.reports import Channel
 from phobos.runtime.cuda.streams import library_of, stream_of
 from phobos.runtime.faults import refusal
 from phobos.runtime.fusing import arranged, form_for
+from phobos.runtime.on_chip import Staying, staying
 from phobos.runtime.placing import has_barrier, place
 from phobos.runtime.plan import Check, PhasePlan, Plan
 from phobos.runtime.scheduling import form_of_one, notes_of, possible, schedule_for, work_of
@@ -211,6 +212,10 @@ def _prepare(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
         held = loaded.ctas_per_sm * multiprocessors
         if fused is None:
             work = work_of(bound, schedule, placement.grid, min(held, options.resident or held))
+        notes: tuple[str, ...] = ()
+        if lowering.form is None:
+            chosen = staying(bound, placement.grid, options.keep)
+            loaded, notes = _kept(bound, loaded, chosen, lowering, (device, context), placement.grid, multiprocessors)
         checks += placement.checks
         checks += apart(bound)
         _writeable(bound)
@@ -243,7 +248,7 @@ def _prepare(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
             timeout_s=timeout,
             timeout_source=source,
             checks=tuple(checks),
-            notes=(*placement.notes, *notes_of(work, schedule.l2_group, held)),
+            notes=(*placement.notes, *notes, *notes_of(work, schedule.l2_group, held)),
             l2_group=schedule.l2_group,
             workers=work.workers,
             tiles=work.blocks,
@@ -251,6 +256,27 @@ def _prepare(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
             phases=phases,
         )
     return Ready(kernel, bound, loaded, made, work, device, context, barriers)
+
+
+def _kept(
+    bound: Bound, loaded: Loaded, chosen: Staying, lowering: Options, place: tuple[int, driver.Context],
+    grid: tuple[int, int, int], multiprocessors: int,
+) -> tuple[Loaded, tuple[str, ...]]:  # fmt: skip
+    """The kernel with its tiles on chip, where it holds some and the same grid is resident; and what to say of it."""
+    if not chosen.keep:
+        return loaded, chosen.notes
+    blocks = grid[0] * grid[1] * grid[2]
+    together = -(-blocks // multiprocessors)  # told nothing, the compiler spills rather than hold fewer CTAs
+    kept = _load(bound.module, bound.unit, replace(lowering, keep=chosen.keep, together=together), *place)
+    held = kept.ctas_per_sm * multiprocessors
+    if held < blocks:
+        why = f"{kept.registers} registers a thread would leave {held} blocks resident, and {blocks} are launched"
+    elif kept.compiled.local_bytes > loaded.compiled.local_bytes:
+        why = "its registers would spill"
+    else:
+        return kept, chosen.notes
+    names = ", ".join(f"`{name}`" for name, _ in chosen.keep)
+    return loaded, (f"through memory at every barrier: {names}, as {why}",)
 
 
 def _is_pitched(held: Any) -> bool:
