@@ -64,6 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     kernel.add_argument(
         "--prove", action="store_true", help="run the reference to show the launch at which each error happens"
     )
+    kernel.add_argument("--plot", metavar="FILE", help="with --prove: draw those launches, as SVG")
     kernel.add_argument("--kernel", metavar="K", help="only this kernel (K1+K2: these, and their fusion)")
     add_order(kernel)
     kernel.add_argument(
@@ -125,7 +126,7 @@ def check_once(arguments: argparse.Namespace) -> int:
     if arguments.prove:
         from phobos.cli.proving import with_proofs
 
-        checked = with_proofs(checked)
+        checked = with_proofs(checked, arguments.plot)
     if arguments.write_baseline:
         from phobos.cli.change import write_baseline
 
@@ -164,6 +165,8 @@ def settle(arguments: argparse.Namespace) -> None:
             else "github" if os.environ.get("GITHUB_ACTIONS") == "true"
             else "concise"
         )  # fmt: skip
+    if arguments.plot is not None and not arguments.prove:
+        raise InputError("--plot draws what --prove shows; give both")
     if "-" in arguments.paths and len(arguments.paths) > 1:
         raise InputError("standard input (`-`) cannot be checked together with files")
     if "-" in arguments.paths and (arguments.add_ignore or arguments.watch):

@@ -18,6 +18,7 @@ import numpy as np
 from phobos.diagnostic import Diagnostic, Span
 from phobos.language.scalars import FLOATS
 from phobos.runtime.faults import FAMILIES
+from phobos.runtime.lanes import Lane, Panel, State, as_text
 from phobos.runtime.reference.execute import Options, execute
 from phobos.runtime.reference.expressions import NotExecutable
 from phobos.runtime.reference.faults import Fault, Site
@@ -56,17 +57,21 @@ class Launch:
 
 @value
 class Proof:
-    """A launch at which the finding happens: the command that shows it, what the run says, a drawing."""
+    """A launch at which the finding happens: the command that shows it, what the run says, what the blocks do."""
 
     command: str
     kind: str
     message: str
-    drawing: tuple[str, ...]
+    lanes: tuple[Lane, ...]
 
     @property
     def note(self) -> str:
         """Everything, for a diagnostic's notes."""
-        return "\n".join([f"it happens: {self.message}", *self.drawing, f"to see it: {self.command}"])
+        return "\n".join([f"it happens: {self.message}", *as_text(self.lanes), f"to see it: {self.command}"])
+
+    def panel(self, title: str) -> Panel:
+        """Everything, for a picture."""
+        return Panel(title, f"it happens: {self.message}", self.lanes, f"to see it: {self.command}")
 
 
 def prove(path: str, text: str, diagnostic: Diagnostic, budget_s: float = 10.0) -> Proof | None:
@@ -93,8 +98,8 @@ def prove(path: str, text: str, diagnostic: Diagnostic, budget_s: float = 10.0) 
                 continue
             places = {lines.line_of(span.start) for span in _spans(chosen, unit, fault)}
             if places & rows or not places:
-                drawing = draw(fault, launch, chosen, unit, lines)
-                return Proof(command(path, name, unit.program, launch), fault.kind, fault.message, drawing)
+                lanes = lanes_of(fault, launch, chosen, unit, lines)
+                return Proof(command(path, name, unit.program, launch), fault.kind, fault.message, lanes)
     return None
 
 
@@ -241,9 +246,8 @@ _PLURAL = re.compile(r"^(waits?|have left|has left)(.*)$")
 _GROUP = re.compile(r"blocks? ((?:\d+(?:-\d+)?(?:, | and )?)+) ([^,;:]+)")
 
 
-def draw(fault: Fault, launch: Launch, module: Module, unit: Unit, lines: LineIndex) -> tuple[str, ...]:
-    """The blocks over time: `=` works, `.` waits for ever, `>` has left, `!` the access that collides."""
-    blocks = launch.grid[0] * launch.grid[1] * launch.grid[2]
+def lanes_of(fault: Fault, launch: Launch, module: Module, unit: Unit, lines: LineIndex) -> tuple[Lane, ...]:
+    """What became of each block of a launch that went wrong."""
     said: dict[int, str] = {}
     for sentence in _sentences(fault, module, unit, lines):
         for found in _GROUP.finditer(sentence):
@@ -253,20 +257,16 @@ def draw(fault: Fault, launch: Launch, module: Module, unit: Unit, lines: LineIn
                 said.setdefault(
                     block, re.sub(r"^(waits?|have left|has left)(.*)$", _singular, found[2].strip()) + where
                 )
-    width = len(str(blocks - 1))
-    rows: list[str] = []
-    for block in range(blocks):
-        what = said.get(block, "")
-        if "wait" in what:
-            bar = "|======|............"
-        elif "left" in what:
-            bar = "|====>"
-        elif fault.kind == "race" and what:
-            bar = "|===!"
-        else:
-            bar = "|===="
-        rows.append(f"  block {block:>{width}} {bar:<22}{what}".rstrip())
-    return tuple(rows)
+    blocks = launch.grid[0] * launch.grid[1] * launch.grid[2]
+    return tuple(Lane(block, _state(fault, said.get(block, "")), said.get(block, "")) for block in range(blocks))
+
+
+def _state(fault: Fault, said: str) -> State:
+    if "wait" in said:
+        return "waits"
+    if "left" in said:
+        return "left"
+    return "collides" if fault.kind == "race" and said else "works"
 
 
 def _singular(found: re.Match[str]) -> str:

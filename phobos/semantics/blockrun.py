@@ -1,4 +1,4 @@
-"""What one block stores, at numbers: its statements run one by one, elements of tensors standing for themselves.
+"""What one block stores or passes, at numbers: statements run one by one, elements of tensors standing for themselves.
 
 Two blocks whose stored values come out equal here store one value whatever the tensors hold. None wherever that is
 not known: a branch that hangs on data, a tile, too many steps.
@@ -37,8 +37,18 @@ def stored_by_block(values: Values, expression: ir.Expression, at: Assignment) -
     return None
 
 
+def barriers_passed(values: Values, at: Assignment) -> tuple[ir.Barrier, ...] | None:
+    """The barriers that the block passes, in order; None where that is not known."""
+    run = _Run(values, None, dict(at))
+    try:
+        run.block(values.program.body)
+    except _Unknown:
+        return None
+    return tuple(run.passed)
+
+
 class _Run:
-    def __init__(self, values: Values, wanted: ir.Expression, at: dict[Atom, int]) -> None:
+    def __init__(self, values: Values, wanted: ir.Expression | None, at: dict[Atom, int]) -> None:
         self.values = values
         self.wanted = wanted
         self.asked = dict(at)
@@ -46,6 +56,7 @@ class _Run:
         self.env: dict[ir.Variable, Value | None] = {}
         self.steps = MOST_STEPS
         self.found: Value | None = None
+        self.passed: list[ir.Barrier] = []
 
     def block(self, block: ir.Block) -> str:
         """How control leaves the block: fall, break, continue, leave or kernel."""
@@ -70,6 +81,8 @@ class _Run:
                 if value is self.wanted and self._here(access):
                     self.found = self.value(value)
                     raise _Reached
+            case ir.Barrier():
+                self.passed.append(statement)
             case ir.Atomic(result=result) if result is not None:
                 self.env[result] = None
             case ir.If(condition=condition, then=then, otherwise=otherwise):
@@ -139,10 +152,10 @@ class _Run:
         raise _Unknown
 
     def _matters(self, statement: ir.If) -> bool:
-        """Whether an arm changes what is known, or where control goes."""
+        """Whether an arm changes what is known, where control goes, or what is passed."""
         for block in blocks_of(statement):
             for inner in statements_of(block):
-                if isinstance(inner, (ir.Assign, ir.Break, ir.Continue, ir.Leave)):
+                if isinstance(inner, (ir.Assign, ir.Barrier, ir.Break, ir.Continue, ir.Leave)):
                     return True
                 if isinstance(inner, ir.Store) and inner.value is self.wanted:
                     return True
@@ -200,4 +213,4 @@ def _joined(op: str, left: Value | None, right: Value | None) -> Value | None:
     return ("op", op, left, right)
 
 
-__all__ = ["stored_by_block"]
+__all__ = ["barriers_passed", "stored_by_block"]

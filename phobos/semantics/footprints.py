@@ -317,10 +317,10 @@ class _Conflicts:
         return not any(self.flow.meet(at, writer) for writer in self._writers.get(name, ()))
 
     def _is_proved_steady(self, access: ir.Access, at: ir.Statement | None) -> bool:
-        """The same, where no cell that is written in the phase is one of those that are read."""
-        if at is None or not isinstance(access.base, ir.Tensor):
+        """The same for cells that two blocks read: one that is written meanwhile is, for one of them, another's."""
+        if at is None:
             return self._is_steady(access, at)
-        return not phase_writes_of(self.program).reach(at, access.base, access)
+        return not phase_writes_of(self.program).reach_others(at, access)
 
     def _one_value_by_cell(self, a: _Group, b: _Group) -> bool:
         """Whether what two stores put in a cell hangs on the cell alone; dearer than `_harmless`, so asked last."""

@@ -97,7 +97,10 @@ def grid_facts(program: Program) -> tuple[Poly, ...]:
 
 def cap_facts(program: Program) -> tuple[Poly, ...]:
     """Those that hold in every launch: a caller may ask for more blocks than the spans that are stored need."""
-    return tuple(cap.extent - 1 - Poly.atom("block", cap.axis) for cap in grid_of(program).caps)[:MOST_LIMITS]
+    grid = grid_of(program)
+    caps = [cap.extent - 1 - Poly.atom("block", cap.axis) for cap in grid.caps]
+    fixed = [Poly.of(one.constant.value - 1) - Poly.atom("block", 0) for one in grid.constants if not one.stride_form]
+    return (*fixed[:1], *caps[: MOST_LIMITS - 1])
 
 
 PLACED = re.compile(r"'(?:var|expr|load|unsigned|atomic|op|wrap|trips|bool|left|unknown|thread)'")

@@ -1,4 +1,4 @@
-"""Whether some block, its own included, may change what a statement reads of a tensor, in the phase of the read."""
+"""Whether some block may change what a statement reads of a tensor, in the phase of the read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class PhaseWrites:
         self._values: Values = values_of(program)
         self._flow: Flow = flow_of(program)
         self._writers: dict[str, list[ir.Store | ir.Atomic]] = {}
-        self._known: dict[tuple[ir.Statement, object], bool] = {}
+        self._known: dict[tuple[ir.Statement, object, bool], bool] = {}
         for statement in statements_of(program.body):
             match statement:
                 case ir.Store(access=access) if isinstance(access.base, ir.Tensor):
@@ -28,25 +28,37 @@ class PhaseWrites:
 
     def reach(self, reader: ir.Statement, tensor: ir.Tensor, access: ir.Access | None) -> bool:
         """Whether a block may write, in the phase of the read, a cell of `access` (None: any cell of the tensor)."""
-        key = (reader, tensor.name if access is None else access)
+        return self._written(reader, tensor, access, True)
+
+    def reach_others(self, reader: ir.Statement, access: ir.Access) -> bool:
+        """The same of writes by other blocks than the one that reads."""
+        return isinstance(access.base, ir.Tensor) and self._written(reader, access.base, access, False)
+
+    def _written(self, reader: ir.Statement, tensor: ir.Tensor, access: ir.Access | None, own: bool) -> bool:
+        key = (reader, tensor.name if access is None else access, own)
         known = self._known.get(key)
         if known is None:
-            known = any(self._may_write(reader, access, writer) for writer in self._writers.get(tensor.name, ()))
+            writers = self._writers.get(tensor.name, ())
+            known = any(self._may_write(reader, access, writer, own) for writer in writers)
             self._known[key] = known
         return known
 
-    def _may_write(self, reader: ir.Statement, access: ir.Access | None, writer: ir.Store | ir.Atomic) -> bool:
+    def _may_write(
+        self, reader: ir.Statement, access: ir.Access | None, writer: ir.Store | ir.Atomic, own: bool
+    ) -> bool:
         starts = self._flow.starts
         for index in self._flow.phases_with(reader) & self._flow.phases_with(writer):
             reached = self._flow.reached(starts[index])
             for mine in reached.get(reader, ()):
                 for theirs in reached.get(writer, ()):
-                    if access is None or not self._apart(access, mine, writer, theirs):
+                    if access is None or not self._apart(access, mine, writer, theirs, own):
                         return True
         return False
 
-    def _apart(self, access: ir.Access, mine: Reach, writer: ir.Store | ir.Atomic, theirs: Reach) -> bool:
-        """Whether a cell that is read is none of those written, by whichever block."""
+    def _apart(
+        self, access: ir.Access, mine: Reach, writer: ir.Store | ir.Atomic, theirs: Reach, own: bool
+    ) -> bool:
+        """Whether a cell that is read is none of those written, by whichever block or by the others."""
         written = writer.access if isinstance(writer, ir.Store) else cell_of(writer)
         place = self._values.context(writer.access if isinstance(writer, ir.Store) else writer)
         extents = tuple(self._values.extent(access.base, axis) for axis in range(len(access.subs)))
@@ -58,7 +70,7 @@ class PhaseWrites:
             (),
             self._axes,
         )
-        return pair.disjoint(alike_too=True)
+        return pair.disjoint(alike_too=own)
 
 
 @fact

@@ -22,6 +22,7 @@ from phobos.semantics.masks import grid_facts
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program, fact
 from phobos.semantics.steady import phase_writes_of
+from phobos.semantics.traces import blocks_agree
 from phobos.semantics.values import (
     Context,
     Values,
@@ -594,6 +595,7 @@ class _Analysis(Uniformity):
         known = self._certain.get(key)
         if known is None:
             known = self._parts(split.parting, split.variation, self.values.context(barrier))
+            known = known and not blocks_agree(self.program)
             self._certain[key] = known
         return known
 

@@ -14,6 +14,7 @@ from phobos.semantics.concrete import number, plain_atoms, truth
 from phobos.semantics.conditions import Condition, opaques, polys
 from phobos.semantics.grid import GridUse, grid_of
 from phobos.semantics.poly import Atom, Poly
+from phobos.semantics.program import Program
 from phobos.semantics.values import Context, LoopFact, Values
 from phobos.value import value
 
@@ -160,12 +161,18 @@ def settings_for(values: Values, atoms: set[Atom], concerned: Sequence[Poly]) ->
                 numbers = [0, 1]
         choices.append((atom, numbers))
     names = [atom for atom, _ in choices]
-    for grid in GRIDS:
+    for grid in grids_of(values.program):
         for chosen in islice(diagonal([n for _, n in choices]), MOST_SETTINGS // len(GRIDS)):
             settings: dict[Atom, int] = dict(zip(names, chosen))
             for axis in range(3):
                 settings["blocks", axis] = grid
             yield settings
+
+
+def grids_of(program: Program) -> tuple[int, ...]:
+    """Numbers of blocks to try: the one that a constant in `b + r * C` makes the only one, or a few small ones."""
+    fixed = tuple(one.constant.value for one in grid_of(program).constants if not one.stride_form)[:1]
+    return fixed or GRIDS
 
 
 def interesting_numbers(concerned: Sequence[Poly]) -> list[int]:

@@ -22,7 +22,7 @@ from phobos.semantics.program import Program
 from phobos.semantics.twoblocks import Cells, conditions_of
 from phobos.semantics.uniformity import Uniformity
 from phobos.semantics.values import LoopFact, Values, children_of
-from phobos.semantics.variation import GRIDS, count_of, diagonal, interesting_numbers
+from phobos.semantics.variation import count_of, diagonal, grids_of, interesting_numbers
 from phobos.value import value
 
 W = TypeVar("W")
@@ -182,8 +182,6 @@ def _settings(question: Question, a: Cells, b: Cells) -> Iterator[dict[Atom, int
             if place.loop is not None and place.loop.value is not None and place.loop.hi is not None:
                 polynomials += [place.loop.value, place.loop.hi]
     grid = grid_of(question.program)
-    # A constant in `b + r * C` is the grid at its own value; other values are other programs.
-    fixed = tuple(one.constant.value for one in grid.constants if not one.stride_form)[:1]
     for axis in grid.axes:
         for use in axis.uses:
             polynomials += [use.extent, use.divisor]
@@ -207,7 +205,7 @@ def _settings(question: Question, a: Cells, b: Cells) -> Iterator[dict[Atom, int
     shared: list[Atom] = [("round", index) for index in sorted(indices)]
     for chosen in islice(diagonal(choices), MOST_SETTINGS):
         at: dict[Atom, int] = dict(zip(names, chosen))
-        grids = fixed or (GRIDS if question.program.is_persistent else (2,))
+        grids = grids_of(question.program) if question.program.is_persistent else (2,)
         for blocks in grids:
             for rounds in product(range(MOST_ROUNDS), repeat=min(len(shared), 2)):
                 setting = dict(at)

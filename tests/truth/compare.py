@@ -18,7 +18,7 @@ from phobos.runtime.faults import FAMILIES
 from phobos.semantics import module as modules
 from phobos.semantics.obligations import obligations_of
 from tests.truth.generator import Sample, generate
-from tests.truth.judge import PATH, Verdict, judge, other_axis_works, second_look
+from tests.truth.judge import PATH, Verdict, differs_up_to, judge, other_axis_works, second_look
 
 WITNESSED = ("PH203", "PH204", "PH205", "PH215", "PH303", "PH501", "PH502", "PH503")
 DOUBTS = ("PH203", "PH204", "PH205", "PH215", "PH501", "PH502", "PH503", "PH507", "PH508")
@@ -103,6 +103,8 @@ def _misses(report: Report, sample: Sample, found: list[Diagnostic], verdict: Ve
             if kind in ("deadlock", "race") and any(_speaks_of(d, failure.tensors, sample.text) for d in doubtful):
                 continue
             report.misses.append(f"{kind} at {failure.at}: {failure.message}")
+        elif kind == "other" and any(d.severity == "error" for d in found):
+            continue  # refused, and the text is wrong anyway
         elif kind == "timeout" or any(code in said for code in FAMILIES.get(kind, ())):
             continue
         elif not _is_obligation(sample, failure.spans):
@@ -141,8 +143,11 @@ def _coverage(report: Report, sample: Sample, found: list[Diagnostic], verdict: 
     if said.get("PH218") == "error" and other_axis_works(sample) is False:
         report.false.append("PH218 says that work is left out, but a second axis changes no result")
     if verdict.varies is None:
-        if said.get("PH211") == "error":
-            report.false.append("PH211 says that work is left out, but no grid changes the result")
+        for d in found:
+            if d.code == "PH211" and d.severity == "error":
+                line = _line(sample.text, d.span.start)
+                if differs_up_to(sample, line) is False:
+                    report.false.append(f"PH211 at line {line}: work is left out, but no grid changes the result")
     elif not any(code in said for code in (*COVERAGE, "PH506", "PH213")) and "ctx.blocks" not in sample.text:
         report.silent.append(verdict.varies)
 

@@ -142,7 +142,8 @@ def judge(sample: Sample, found: list[Diagnostic] | None = None, counts: Sequenc
                 return verdict
     if not verdict.runs and refusals:
         # A promise is looked at first and is kept at some size, so the rest is to blame where there is a rest.
-        error = next((one for one in refusals if one.kind not in ("aligned-broken", None)), refusals[0])
+        unlike = [one for one in refusals if one.kind != "aligned-broken"] or refusals
+        error = next((one for one in unlike if one.kind is not None), unlike[0])
         kind = error.kind or "other"
         place = () if error.diagnostic is None else ((error.diagnostic.span.start, error.diagnostic.span.end),)
         verdict.failures.setdefault(kind, Failure(kind, f"refused everywhere: {error}", "every launch", place, ()))
@@ -155,13 +156,30 @@ def second_look(sample: Sample, found: list[Diagnostic] | None) -> bool:
     if "N" in sizes:
         most = max(sizes["N"])
         sizes["N"] = tuple(sorted({sizes["N"][0], *(most * n + d for n in (1, 2, 4, 6) for d in (0, 1))}))
-    if "S" in sizes:
-        sizes["S"] = (5, 16)
+    sizes |= {name: (2, 16) for name in ("S", "M") if name in sizes}
+    parameters = {name: (-1, *numbers) for name, numbers in sample.parameters.items()}
     for content in ("random", "zeros", "ones"):
         fills = {name: fill if fill in ("zeros", "iota") else content for name, fill in sample.fills.items()}
-        if judge(replace(sample, fills=fills, sizes=sizes), found, MORE_GRIDS).failures.keys() & {"deadlock", "race"}:
+        wider = replace(sample, fills=fills, sizes=sizes, parameters=parameters)
+        if judge(wider, found, MORE_GRIDS).failures.keys() & {"deadlock", "race"}:
             return True
     return False
+
+
+def differs_up_to(sample: Sample, line: int) -> bool | None:
+    """Whether the grid decides what a kernel has done by the end of the loop in that line (from 1), as is said of it.
+
+    What follows may do it all again, and is left out. None where one grid alone is possible.
+    """
+    lines = sample.text.splitlines()
+    margin = len(lines[line - 1]) - len(lines[line - 1].lstrip())
+    end = next(at for at in range(line, len(lines)) if lines[at] == " " * margin + "}")
+    closed = [" " * depth + "}" for depth in range(margin - 2, -1, -2)]
+    cut = replace(sample, text="\n".join([*lines[: end + 1], *closed]) + "\n")
+    program = Launcher(cut, None).analysed({})[1].program
+    if any(not constant.stride_form for constant in grids.grid_of(program).constants):
+        return None
+    return judge(cut, None).varies is not None
 
 
 def other_axis_works(sample: Sample) -> bool | None:

@@ -1,8 +1,8 @@
 """`@pipeline` asks for a double-buffered loop, and there is none.
 
 ## What it does
-Reports a kernel with `@pipeline` in which no loop is double-buffered, with the reasons: an error where no loop loads
-tiles for a `dot`, a warning where one does and the emitter fetches them only when they are needed.
+Reports a kernel with `@pipeline` in which no loop is double-buffered, with the reasons: no loop loads tiles for a
+`dot`, or one does and the emitter fetches them only when they are needed.
 
 ## Why it is bad
 The attribute is an assertion: it is written so that a kernel that lost its pipeline does not pass unnoticed.
@@ -57,7 +57,6 @@ def check(context: Context) -> Iterator[Diagnostic]:
     yield RULE.at(
         Span(None, attribute.start, attribute.end),
         "`@pipeline` asks for a double-buffered loop, and no loop " + ("is one" if found.possible else "can be one"),
-        severity="warning" if found.possible else "error",
         label=found.summary,
         related=tuple(
             item
