@@ -139,21 +139,34 @@ def _read(key: str) -> tuple[bytes, bytes] | None:
 
 def _write(key: str, cubin: bytes, ptx: bytes) -> None:
     body = len(cubin).to_bytes(8, "little") + cubin + ptx
-    where = folder()
+    if keep(folder() / key, _MAGIC + hashlib.sha256(body).digest() + body):
+        _bound()
+
+
+def private_folder(where: Path) -> Path:
+    """A folder that this user alone can enter, made if need be, with all that is missing above it. Raises OSError."""
+    for part in reversed([part for part in (where, *where.parents) if not part.exists()]):
+        part.mkdir(mode=0o700, exist_ok=True)
+    return where
+
+
+def keep(path: Path, contents: bytes) -> bool:
+    """Put a file in its place in one step; False where it cannot be, which is no reason to fail."""
     try:
-        where.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle, temporary = tempfile.mkstemp(dir=where, prefix=".new-")
+        handle, temporary = tempfile.mkstemp(dir=private_folder(path.parent), prefix=".new-")
     except OSError:
-        return  # a cache that cannot be written is no reason to fail
+        return False
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(_MAGIC + hashlib.sha256(body).digest() + body)
-        Path(temporary).replace(where / key)
-    except OSError:
+            file.write(contents)
+        Path(temporary).replace(path)
+    except BaseException as error:
         with contextlib.suppress(OSError):
             Path(temporary).unlink()
-        return
-    _bound()
+        if isinstance(error, OSError):
+            return False
+        raise
+    return True
 
 
 def _bound() -> None:

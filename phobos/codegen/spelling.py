@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import struct
 
 from phobos.language.scalars import FLOATS, scalar
 
@@ -60,6 +61,8 @@ def index(number: int) -> str:
 def real(number: float, dtype: str) -> str:
     """A float literal, rounded to its type."""
     suffix = "" if dtype == "f64" else "f"
+    if suffix and abs(number) < 3.4028235677973366e38:
+        (number,) = struct.unpack("f", struct.pack("f", number))  # the compiler refuses what is too small for its type
     if math.isnan(number):
         return "__int_as_float(0x7fffffff)" if suffix else "__longlong_as_double(0x7fffffffffffffffLL)"
     if math.isinf(number) or (suffix and abs(number) >= 3.4028235677973366e38):

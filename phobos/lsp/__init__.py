@@ -31,6 +31,14 @@ def main(*, stdio: bool = False, tcp: str | None = None, log_file: str | None = 
         if address is None:
             print(f"phobos lsp: --tcp takes HOST:PORT, for example 127.0.0.1:2087, not {tcp!r}", file=sys.stderr)
             return 2
+        if not _loopback(address[0]):
+            print(
+                f"phobos lsp: --tcp listens on the loopback interface alone (127.0.0.1, [::1], localhost), not on "
+                f"{address[0]}: whoever connects may read files and run kernels. From another machine use a tunnel, "
+                f"for example `ssh -L {address[1]}:127.0.0.1:{address[1]} HOST`",
+                file=sys.stderr,
+            )
+            return 2
     elif sys.stdin.isatty():
         print(_EXPLANATION, end="", file=sys.stderr)
         return 2
@@ -45,3 +53,12 @@ def _address(text: str) -> tuple[str, int] | None:
     if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
         return None
     return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def _loopback(host: str) -> bool:
+    import ipaddress
+
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -12,7 +12,6 @@ import logging
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from lsprotocol import types
@@ -130,15 +129,11 @@ async def _show(server: Server, name: str, text: str) -> None:
     """Open a text beside the code, where the client can; what it cannot show it still has in the answer."""
     if not server.session.client.shows_documents:
         return
-    from platformdirs import user_cache_path
+    from phobos.codegen import cache
 
-    folder = user_cache_path("phobos") / "shown"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        path = Path(folder, name)
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        log.error("cannot write %s: %s", folder, error)
+    path = cache.root() / "shown" / name
+    if not cache.keep(path, text.encode("utf-8", "replace")):
+        log.error("cannot write %s", path)
         return
     params = types.ShowDocumentParams(uri=uri_of(str(path)), external=False, take_focus=True)
     with contextlib.suppress(Exception):  # the client's own trouble; the answer holds the text

@@ -12,7 +12,6 @@ import contextlib
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -234,22 +233,7 @@ def _listed(kept: Mapping[str, Any], key: str) -> list[Any]:
 
 
 def _write(path: Path, what: dict[str, Any]) -> bool:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
-    except OSError:
-        return False  # what cannot be kept is no reason to fail
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(what, file, indent=1)
-        Path(temporary).replace(path)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            Path(temporary).unlink()
-        if isinstance(error, OSError):
-            return False
-        raise
-    return True
+    return cache.keep(path, json.dumps(what, indent=1).encode("utf-8"))
 
 
 def _bound(where: Path) -> None:

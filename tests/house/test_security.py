@@ -1,0 +1,129 @@
+"""What SECURITY.md promises: hostile text runs nothing, opens nothing, and cannot break out of the generated CUDA."""
+
+from __future__ import annotations
+
+import ast
+import os
+import pickle
+import re
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy
+import pytest
+
+from phobos.cli import main
+from phobos.codegen import nvrtc
+from phobos.codegen.spelling import file_literal
+
+HOUSE = Path(__file__).resolve().parents[2]
+
+# Who may start a process, open a connection or read a pickle, and why.
+OUTSIDE = {
+    "cli/emit.py": "disassembles a cubin with the toolkit's own program, found by its fixed name",
+    "lsp/children.py": "phobos emit and phobos run, when the user asks",
+    "lsp/proving.py": "phobos check --prove, when the user asks",
+    "lsp/worker.py": "pickles from its own parent alone",
+    "lsp/workers.py": "this package's own worker",
+    "runtime/tuning/executor.py": "this package's own worker",
+    "runtime/tuning/worker.py": "pickles from its own parent alone",
+}
+
+
+def test_nothing_in_the_analysis_can_start_a_process_or_reach_the_network() -> None:
+    reaching: set[str] = set()
+    for path in sorted((HOUSE / "phobos").rglob("*.py")):
+        name = str(path.relative_to(HOUSE / "phobos"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            named = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom):
+                named = [node.module or ""]
+            if any(re.match(r"(subprocess|socket|urllib\.request|http|ftplib|smtplib|requests|pickle|shelve"
+                            r"|webbrowser|asyncio\.subprocess)(\.|$)", word) for word in named):  # fmt: skip
+                reaching.add(name)
+            if isinstance(node, ast.Call):
+                called = ast.unparse(node.func)
+                assert called not in ("eval", "os.system", "os.popen", "numpy.fromstring"), f"{name}:{node.lineno}"
+                assert called != "exec" or name == "value.py", f"{name}:{node.lineno}"
+                if called.endswith((".load", "np.load", "numpy.load")) and "np" in called.split(".")[0]:
+                    assert any(k.arg == "allow_pickle" and ast.unparse(k.value) == "False" for k in node.keywords)
+    assert reaching == set(OUTSIDE)
+
+
+def test_an_array_file_with_a_pickle_in_it_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    witness = tmp_path / "ran"
+
+    class Bomb:
+        def __reduce__(self) -> tuple[object, ...]:
+            return os.mkdir, (str(witness),)
+
+    numpy.save(tmp_path / "x.npy", numpy.array([Bomb()], dtype=object), allow_pickle=True)
+    (tmp_path / "raw.npy").write_bytes(pickle.dumps(Bomb()))
+    (tmp_path / "k.ph").write_text("kernel k(X: tensor<f32>[N]) { X[0] = 1.0 }\n")
+    for file in ("x.npy", "raw.npy"):
+        assert main(["run", str(tmp_path / "k.ph"), "--device", "cpu", "--arg", f"X=@{tmp_path / file}"]) == 2
+        said = capsys.readouterr().err
+        assert file in said and "Traceback" not in said
+    assert not witness.exists()
+
+
+HOSTILE_PATHS = [
+    'a".cu',
+    "a\n#error out\n.ph",
+    "a\\",
+    "a\r#error out",
+    "a\u2028#error out",
+    "??/a",
+    "\x00a",
+    'é"\n#include "/etc/passwd"\n',
+]
+
+
+@pytest.mark.parametrize("path", HOSTILE_PATHS)
+def test_a_path_cannot_end_its_line_in_the_generated_text(path: str) -> None:
+    literal = file_literal(path)
+    assert re.fullmatch(r'"[^"\\\n\r]*"', literal) and literal.isascii() and "??" not in literal
+    nvrtc.compile_text(f'#line 1 {literal}\nextern "C" __global__ void k() {{}}\n', "k.cu", "sm_80")
+
+
+def test_names_and_literals_cannot_break_out_of_the_generated_text(tmp_path: Path) -> None:
+    """Names of C++, of the runtime's own and from other alphabets; numbers at the ends of their types."""
+    names = ["asm", "__asm__", "ph_store", "threadIdx", "größe", "ˮ", "N_1", "volatile", "main", "_", "__global__"]
+    taken = [name for name in names if re.fullmatch(r"[^\W\d]\w*", name)]
+    lines = [f"  let {name} = ctx.block.x + {number}" for number, name in enumerate(taken)]
+    lines += [f"  X[{' + '.join(taken)}] = 3.5e38 + 1e-46 + 0.0"]
+    text = "kernel __device__(X: tensor<f32>[auto]) {\n" + "\n".join(lines) + "\n}\n"
+    from phobos.check import check
+
+    wrong = [found for found in check(text) if found.severity == "error"]
+    assert not wrong, wrong
+    (tmp_path / "k.ph").write_text(text, encoding="utf-8")
+    for form in ("cuda", "cubin"):
+        assert main(["emit", str(tmp_path / "k.ph"), "--format", form, "-o", str(tmp_path / form)]) == 0
+    emitted = (tmp_path / "cuda").read_text(encoding="utf-8")
+    assert emitted.isascii() and "asm;" not in emitted and not re.search(r"\basm\b\s*=", emitted)
+
+
+def test_kept_kernels_are_private(tmp_path: Path) -> None:
+    (tmp_path / "k.ph").write_text("kernel k(X: tensor<f32>[N]) { X[0] = 1.0 }\n")
+    kept = tmp_path / "kept"
+    environment = {**os.environ, "PHOBOS_CACHE": str(kept), "PYTHONPATH": str(HOUSE)}
+    before = os.umask(0)
+    try:
+        subprocess.run(
+            [sys.executable, "-m", "phobos", "occupancy", str(tmp_path / "k.ph"), "--target", "a100"],
+            check=True, env=environment, capture_output=True,
+        )  # fmt: skip
+    finally:
+        os.umask(before)
+    places = [kept, *kept.rglob("*")]
+    assert len(places) > 1
+    for place in places:
+        assert stat.S_IMODE(place.stat().st_mode) & 0o077 == 0, place
+
+
+def test_the_server_listens_on_loopback_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lsp", "--tcp", "0.0.0.0:0"]) == 2
+    assert "loopback" in capsys.readouterr().err
