@@ -29,6 +29,7 @@ from phobos.semantics.walking import statements_of, walk
 from phobos.semantics.witness import MOST_BOXES, MOST_COUNT, MOST_ROUNDS, MOST_SETTINGS, OPAQUE, Box, box_at
 from phobos.value import value
 
+MOST_BLOCKS = 16  # of a grid of one dimension, in an example
 AXES = 3  # of the grid of one kernel; the other's come after them
 
 
@@ -288,11 +289,12 @@ class _Comparison:
         """The first few blocks of a kernel's grid at a setting, None where no launch would have it."""
         grid = self.grids[which]
         counts: list[int] = []
+        most_along = MOST_BLOCKS if sum(axis.read for axis in grid.axes) == 1 else MOST_COUNT
         for axis in grid.axes:
             sizes = {count_of(use, settings) for use in axis.uses}
             if len(sizes) > 1:
                 return None
-            counts.append(min(MOST_COUNT, sizes.pop()) if sizes else 2 if axis.read else 1)
+            counts.append(min(most_along, sizes.pop()) if sizes else 2 if axis.read else 1)
         for cap in grid.caps:
             most = number(cap.extent, settings)
             if most is not None and counts[cap.axis] > most:
