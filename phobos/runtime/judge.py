@@ -255,9 +255,11 @@ def _target_resident(kernel: Kernel, program: Program) -> tuple[int, str]:
     if not kernel.path.startswith("<"):
         targets = of_file(kernel.path).target
         if targets:
-            found = residency(Context(program, targets, None), targets[0])  # threads and shared memory alone
-            if found is not None and found.resident:
-                return found.resident, f"what {targets[0]} holds"
+            # Threads and shared memory alone; of several kernels, what the most demanding of them leaves room for.
+            found = [residency(Context(part, targets, None), targets[0]) for part in parts_of(program)]
+            counts = [one.resident for one in found if one is not None and one.resident]
+            if len(counts) == len(found):
+                return min(counts), f"what {targets[0]} holds"
     return RESIDENT, "the reference runtime's own number, as no target is configured"
 
 

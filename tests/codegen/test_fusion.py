@@ -168,6 +168,7 @@ def test_the_plan_and_what_a_card_refuses(device: FakeDriver) -> None:
     plan = kernel.plan(**arrays, a=1.0, reserved_sms=1)
     assert plan.grid == (6, 1, 1) and plan.resident == 6 and plan.schedule == "persistent-interleaved"
     assert "before phase 2: `add` reads `Y` (line 10), which `double` writes (line 5)" in str(plan)
+    assert kernel.plan(**arrays, a=1.0, resident=3).grid == (3, 1, 1)
     with pytest.raises(LaunchError, match="9 workers is not resident: 8 fit at once"):
         kernel(**arrays, a=1.0, grid=9)
     with pytest.raises(LaunchError, match="has no grid barrier, but these kernels need 1"):

@@ -315,3 +315,15 @@ kernel b(Y: tensor<f32>[N], Z: tensor<f32>[N]) {
         fused.plan(**held, constants={"Q": 64})
     fused(**held)
     np.testing.assert_array_equal(held["Z"], held["X"] + 1 + 1)
+
+
+def test_workers_by_the_configured_target(tmp_path: Any) -> None:
+    (tmp_path / "phobos.toml").write_text('target = ["t4"]\n')
+    file = tmp_path / "t.ph"
+    file.write_text(SOFTMAX)
+    kernels = phobos.load(file)
+    fused = phobos.fuse(kernels.largest, kernels.total, kernels.divide)
+    held = {"X": np.zeros((900, 64), np.float32), "M": np.zeros((900, 1), np.float32)}
+    held |= {"S": np.zeros((900, 1), np.float32), "Y": np.zeros((900, 64), np.float32)}
+    plan = fused.plan(**held)
+    assert plan.grid == (40 * 4, 1, 1) and "what t4 holds" in plan.grid_source

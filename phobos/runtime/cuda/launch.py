@@ -201,7 +201,13 @@ def _prepare(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
 
         phases: tuple[PhasePlan, ...] = ()
         if fused is not None:
-            arrangement = arranged(bound, fused.fusion, options, lambda: resident(bound.program))
+
+            def workers() -> tuple[int, str]:
+                fit, why = resident(bound.program)
+                bounded = options.resident is not None and options.resident < fit
+                return (options.resident or fit, f"as asked for; {fit} would fit") if bounded else (fit, why)
+
+            arrangement = arranged(bound, fused.fusion, options, workers)
             placement, phases, work = arrangement.placement, arrangement.phases, arrangement.work
         else:
             placement = place(bound, options.grid, resident, rebuilt, dict(options.constants))
