@@ -149,6 +149,13 @@ template <int N, typename T> __device__ __forceinline__ void ph_load(T* to, cons
   for (int n = 0; n < N; ++n) to[n] = x.at[n];
 }
 """,
+    "ph_apart": """\
+// An offset as it is: the compiler may not take it apart to share its terms with others.
+__device__ __forceinline__ long long ph_apart(long long n) {
+  asm("" : "+l"(n));
+  return n;
+}
+""",
     "ph_store": """\
 template <int N, typename T> __device__ __forceinline__ void ph_store(T* p, const T* from) {
   ph_vector<T, N> x;

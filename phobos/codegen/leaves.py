@@ -15,6 +15,8 @@ from phobos.lowering.layout import Layout
 from phobos.lowering.vectors import elements_per_access, extent_poly
 from phobos.semantics import ir
 
+MANY_STORES = 32  # results of a thread in one statement
+
 
 class Cells:
     """`shape` is the access's own (1 where it is broadcast); `needed` says per axis whether a mask may be needed."""
@@ -176,7 +178,7 @@ class Cells:
             width = self.width(layout) if vector > 1 else 1
             if width > 1:
                 self.note_wide(width)
-                out.line(f"{spelling.CELLS[self.dtype]}* {self.prefix}p = {self.base} + {self.offset(at)};")
+                out.line(f"{spelling.CELLS[self.dtype]}* {self.prefix}p = {self.base} + {self._apart(at, layout)};")
                 for n in range(0, vector, width):
                     out.line(f"ph_store<{width}>({self.prefix}p{_plus(n)}, {array}{_plus(n)});")
                 return
@@ -193,10 +195,16 @@ class Cells:
         if width == vector and self.unbroken(vector):
             self.note_wide(width)
             condition = self.inside(at, range(len(at)))
-            out.line(f"if ({condition}) ph_store<{width}>({self.base} + {self.offset(at)}, {array});")
+            out.line(f"if ({condition}) ph_store<{width}>({self.base} + {self._apart(at, layout)}, {array});")
             return
         with out.rows(f"for (int v = 0; v < {vector}; ++v)"):
             out.line(f"if ({condition}) {self.base}[{self.offset((*at[:-1], f'{at[-1]} + v'))}] = {array}[v];")
+
+    def _apart(self, at: tuple[str, ...], layout: Layout) -> str:
+        """The offset of a wide store. Of very many, the compiler takes their sums apart and the stores with them."""
+        offset = self.offset(at)
+        many = layout.registers > MANY_STORES and isinstance(self.access.base, ir.Tensor)
+        return f"ph_apart({offset})" if many else offset
 
     def note_wide(self, width: int) -> None:
         if isinstance(self.access.base, ir.Tensor):

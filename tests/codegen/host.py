@@ -69,6 +69,7 @@ inline void ph_multiply_bf16(float* upper, float* lower, const unsigned (&a)[4],
   multiply(upper, lower, a, b, [](unsigned short x) { return __uint_as_float((unsigned)x << 16); });
 }
 """,
+    "ph_apart": "inline long long ph_apart(long long n) { return n; }\n",
     "ph_copy_async": """\
 template <int N, typename T> void ph_copy_async(T* to, const T* from, bool inside) {
   current->open.push_back({to, from, N * sizeof(T), inside});

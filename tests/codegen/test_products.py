@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy
 import pytest
 
+from phobos.codegen import nvrtc
+from phobos.lowering.options import Options
+from phobos.runtime.compiling import build
 from phobos.runtime.kernel import kernel
 from tests.codegen import host
 from tests.codegen.fake_device import FakeDriver, HostArray
@@ -94,7 +97,6 @@ def test_the_left_operand_is_turned_and_read_in_fours() -> None:
     """The next k's registers are read while this one is multiplied, whole rows at a time."""
     from phobos.codegen.work import emit
     from phobos.lowering.decide import lower
-    from phobos.lowering.options import Options
 
     program = kernel(text(128, 128)).analysed()[1].program
     lowered = lower(program, Options(multiples=("M", "N", "K")))
@@ -103,6 +105,14 @@ def test_the_left_operand_is_turned_and_read_in_fours() -> None:
     written = emit(lowered, "gemm.ph", lambda span: 1).text
     assert "a[2][8], b[2][8]" in written
     assert "ph_copy_async<1>(left" in written and "ph_copy_async<4>(right" in written
+
+
+@pytest.mark.skipif(nvrtc.location() is None, reason="no NVRTC")
+def test_many_results_are_stored_sixteen_bytes_at_a_time() -> None:
+    """With 64 and more results a thread NVRTC used to split the stores into single cells."""
+    module, unit = kernel(text(128, 128)).analysed()
+    made = build(module, unit, Options(multiples=("M", "N", "K")))
+    assert made.ptx.count("st.global.v4.f32") == 2 * 16 and "st.global.f32" not in made.ptx
 
 
 def test_sums_over_rows_keep_plain_layouts() -> None:
