@@ -66,6 +66,8 @@ def pipelined(
     size = plan.staged_bytes
     out.line("__syncthreads();  // the buffers may have been in use")
     with out.block():
+        for side in multiply.staged if plan.turned else ():
+            side.walk(name, lo, step, define)
         with out.lambda_(f"auto fetch = [&](const long long {name}, const int slot)"):
             out.line("const long long k0 = 0;")
             multiply.places(f" + slot * {size}")
@@ -74,6 +76,8 @@ def pipelined(
                 side.open()
             for side in multiply.sides:
                 side.stage(str(plan.length), asynchronous=True)
+                if side.walks:
+                    out.line(f"{side.name}_from += {side.name}_step;")
             out.line("ph_copies_end();")
         multiply.prepare()
         if plan.turned:
