@@ -1,0 +1,151 @@
+"""Pages that are made from the tables and from runs: one for each rule, built-ins, attributes, and the pictures.
+
+mkdocs calls `on_files` with what it found in `docs/`; what is added here exists in the built site alone.
+"""
+
+from __future__ import annotations
+
+import html
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+from phobos.check import registry
+from phobos.cli.rule import markdown
+from phobos.language.attributes import ATTRIBUTES
+from phobos.language.builtins import BUILTINS
+from phobos.language.members import MEMBERS
+from phobos.language.scalars import SCALARS
+
+ROOT = Path(__file__).resolve().parents[1]
+GROUPS = {
+    "0": "PH0xx: syntax",
+    "1": "PH1xx: names, types and shapes",
+    "2": "PH2xx: barriers and persistent grids",
+    "3": "PH3xx: promises",
+    "4": "PH4xx: launch and resources",
+    "5": "PH5xx: races between blocks",
+    "6": "PH6xx: style and speed",
+    "9": "PH9xx: suppressions and configuration",
+}
+FAMILIES = {
+    "core": "Built-ins of the language",
+    "quantised": "Quantised products (checked, not executed)",
+    "thread": "Per-thread code (checked, not executed)",
+    "library": "Library names of later levels (checked, not executed)",
+}
+
+
+def on_files(files: Files, config: Any) -> Files:
+    made = {"rules/index.md": rules(), "builtins.md": builtins(), "attributes.md": attributes()}
+    made |= {f"rules/{code}.md": markdown(code) for code in registry.stems()}
+    made |= {f"pictures/{name}.svg": text for name, text in pictures().items()}
+    made["performance.md"] = performance()
+    for name, text in made.items():
+        files.append(File.generated(config, name, content=text))
+    return files
+
+
+def rules() -> str:
+    lines = ["# Rules", "", "Codes are a contract: a code keeps its meaning, and is never used again for another.", ""]
+    group = ""
+    for code in registry.stems():
+        rule = registry.rule(code)
+        if GROUPS[code[2]] != group:
+            group = GROUPS[code[2]]
+            lines += ["", f"## {group}", "", "| code | name | severity | says |", "|---|---|---|---|"]
+        says = _cell(registry.manual(code).summary)
+        lines.append(f"| [{code}]({code}.md) | {rule.name} | {rule.severity} | {says} |")
+    return "\n".join(lines) + "\n"
+
+
+def builtins() -> str:
+    lines = ["# Built-ins", "", "From the table that checker, editor and runtimes read.", ""]
+    for family, title in FAMILIES.items():
+        lines += [f"## {title}", ""]
+        for one in BUILTINS.values():
+            if one.family != family:
+                continue
+            lines += [f"### `{one.name}`", "", f"`{one.signature}` (level {one.level})", "", one.documentation, ""]
+            lines += [f"- `{p.label}`: {p.documentation}" for p in one.parameters] + [""]
+            if one.example:
+                lines += [f"Example: `{one.example}`", ""]
+    return "\n".join(lines)
+
+
+def attributes() -> str:
+    lines = ["# Attributes, `ctx` and types", "", "## Attributes", ""]
+    for one in ATTRIBUTES.values():
+        lines += [f"### `@{one.name}`", "", f"`{one.signature}` (level {one.level})", "", one.documentation, ""]
+        lines += [f"Example: `{one.example}`", ""]
+    lines += ["## `ctx`", "", "| member | axes | executed here | meaning |", "|---|---|---|---|"]
+    for member in MEMBERS.values():
+        axes, runs = ("yes" if flag else "no" for flag in (member.axes, member.executed))
+        lines.append(f"| `ctx.{member.name}` | {axes} | {runs} | {_cell(member.documentation)} |")
+    lines += ["", "## Types of elements", "", "| type | bits | level | meaning |", "|---|---|---|---|"]
+    for scalar in SCALARS.values():
+        lines.append(f"| `{scalar.name}` | {scalar.bits} | {scalar.level} | {_cell(scalar.documentation)} |")
+    return "\n".join(lines) + "\n"
+
+
+def performance() -> str:
+    """The tables as they were measured, under a title of the site's own."""
+    text = (ROOT / "benchmarks/RESULTS.md").read_text(encoding="utf-8")
+    return "# Performance\n" + text.partition("\n")[2]
+
+
+def pictures() -> dict[str, str]:
+    """Drawings of runs: nothing in them is made up."""
+    from phobos.cli import main
+
+    made: dict[str, str] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, kernel in {"hang": "examples/hang.ph"}.items():
+            target = Path(folder, f"{name}.svg")
+            said = str(Path(folder, "said"))
+            main(["check", "--prove", "--plot", str(target), "--output-file", said, str(ROOT / kernel)])
+            made[name] = target.read_text(encoding="utf-8").replace(str(ROOT) + "/", "")
+    made["strides"] = strides(tiles=11, workers=4)
+    return made
+
+
+def strides(tiles: int, workers: int) -> str:
+    """Which block of a grid-stride loop has which tile: asked of the reference runtime, which stores block numbers."""
+    import numpy
+
+    from phobos.runtime.kernel import kernel
+
+    owner = kernel(
+        "@persistent\nkernel owner(OWNER: tensor<i32>[T]) {\n"
+        "  for t in range(ctx.block.x, T, ctx.blocks.x) { OWNER[t] = ctx.block.x }\n}\n"
+    )
+    owners = numpy.zeros(tiles, numpy.int32)
+    owner(owners, grid=workers)
+    return _boxes(
+        [(f"tile {t}", f"block {b}", int(b)) for t, b in enumerate(owners)],
+        f"range(ctx.block.x, {tiles}, ctx.blocks.x) with {workers} blocks",
+    )
+
+
+def _boxes(boxes: list[tuple[str, str, int]], title: str) -> str:
+    colours = ("#2f6fb0", "#b35900", "#2f855a", "#8250df", "#c01c28", "#59636e")
+    width = 76
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width * len(boxes) + 20} 92" role="img">',
+        f"<title>{html.escape(title)}</title>",
+        "<style>text{font:13px ui-monospace,Menlo,Consolas,monospace;fill:#1f2328}.in{fill:#fff}</style>",
+        f'<rect width="{width * len(boxes) + 20}" height="92" fill="#ffffff"/>',
+        f'<text x="10" y="20">{html.escape(title)}</text>',
+    ]
+    for number, (above, inside, colour) in enumerate(boxes):
+        x = 10 + number * width
+        out.append(f'<rect x="{x}" y="32" width="{width - 4}" height="30" fill="{colours[colour % len(colours)]}"/>')
+        out.append(f'<text class="in" x="{x + 6}" y="52">{html.escape(inside)}</text>')
+        out.append(f'<text x="{x + 6}" y="80">{html.escape(above)}</text>')
+    return "\n".join([*out, "</svg>"]) + "\n"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
