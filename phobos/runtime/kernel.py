@@ -82,14 +82,31 @@ def fuse(*kernels: Kernel, order: str = "ask") -> Kernel:
             raise LaunchError(f"{one!r} is no kernel and cannot be fused: give kernels of `phobos.load`")
     first = kernels[0]
     for one in kernels[1:]:
-        if (one.path, one.text) != (first.path, first.text):
+        if one.path != first.path or (one.text != first.text and not one.path.startswith("<")):
             raise LaunchError(
                 f"`{first.name}` of {first.path} and `{one.name}` of {one.path} are not of one file: "
                 "put the kernels into one, and load that once"
             )
-    made = Kernel(first.path, first.text, "+".join(one.name for one in kernels), order)
+    text = _one_text(tuple(dict.fromkeys(one.text for one in kernels)))
+    made = Kernel(first.path, text, "+".join(one.name for one in kernels), order)
     made.analysed()
     return made
+
+
+def _one_text(texts: tuple[str, ...]) -> str:
+    """Texts that are no files, one behind the other. Raises LaunchError where two of them define one name."""
+    if len(texts) == 1:
+        return texts[0]
+    from phobos.semantics.module import analyse
+
+    seen: set[str] = set()
+    for text in texts:
+        module = analyse("<text>", text)
+        names = {*module.kernels, *module.functions}
+        for name in sorted(names & seen):
+            raise LaunchError(f"two of the texts define `{name}`: give one of them another name")
+        seen |= names
+    return "\n\n".join(texts)
 
 
 class Kernels:

@@ -55,6 +55,18 @@ def test_findings_of_a_fusion(kernel: str, order: str, expected: list[str]) -> N
     assert codes(kernel, order) == expected
 
 
+def test_what_holds_by_somebodys_word_is_said() -> None:
+    from dataclasses import replace
+
+    word = replace(DEFAULT, kernel="fill+pick", order="independent")
+    told = [d for d in findings("t.ph", TEXT, word) if "on your word" in d.message or "do not overlap" in d.message]
+    assert [(d.code, d.severity) for d in told if d.code == "PH506"] == [("PH506", "info")]
+    assert TEXT[told[-1].span.start : told[-1].span.end] == "Y[i]"
+    alias = [d.message for d in told if d.code == "PH505"]
+    assert any("`Y` and `V` do not overlap" in message for message in alias)
+    assert not [d for d in findings("t.ph", TEXT, replace(word, order="barrier")) if "no barrier" in d.message]
+
+
 def test_a_rule_that_is_off_is_not_reported() -> None:
     from dataclasses import replace
 

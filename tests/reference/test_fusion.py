@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from phobos.runtime.judge import Judging, judge, prepare
 from phobos.runtime.kernel import LaunchOptions
 from phobos.runtime.reference.execute import Options, execute_phases
 from phobos.runtime.reference.faults import Fault
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 CHAIN = """
 kernel double(X: tensor<f32>[N], Y: tensor<f32>[N]) {
@@ -271,10 +274,22 @@ def test_what_cannot_be_fused() -> None:
     with pytest.raises(phobos.LaunchError, match="is no kernel"):
         phobos.fuse(kernels.double, "add")  # type: ignore[arg-type]
     with pytest.raises(phobos.LaunchError, match="not of one file"):
-        phobos.fuse(kernels.double, kernels_of(SOFTMAX).total)
+        phobos.fuse(kernels.double, phobos.load(EXAMPLES / "saxpy.ph").saxpy)
+    with pytest.raises(phobos.LaunchError, match="two of the texts define `add`"):
+        phobos.fuse(kernels.double, phobos.kernel(CHAIN + "// another\n", "add"))
     with pytest.raises(phobos.LaunchError, match="no order is called 'maybe'"):
         phobos.fuse(kernels.double, kernels.add, order="maybe")
     assert phobos.fuse(kernels.double).name == "double"
+
+
+def test_kernels_of_two_texts() -> None:
+    one = phobos.kernel("kernel one(X: tensor<f32>[N], Y: tensor<f32>[N]) { Y[ctx.block.x] = X[ctx.block.x] * 2.0 }")
+    two = phobos.kernel("kernel two(Y: tensor<f32>[N], Z: tensor<f32>[N]) { Z[ctx.block.x] = Y[ctx.block.x] + 1.0 }")
+    held = arrays(10, "Y", "Z")
+    plan = phobos.fuse(one, two).plan(**held)
+    assert len(plan.phases) == 2 and "(line 3)" in plan.phases[1].waits[0]
+    phobos.fuse(one, two)(**held)
+    np.testing.assert_array_equal(held["Z"], held["X"] * 2 + 1)
 
 
 def test_a_fusion_of_kernels_that_do_not_agree() -> None:
