@@ -10,10 +10,9 @@ nothing. `check.findings` turns them into offsets of the file once; lines and co
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Literal
 
-from phobos.value import value
+from phobos.value import replace, value
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")  # gravest first

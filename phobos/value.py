@@ -8,6 +8,7 @@ fact can be keyed by the node it is about. `dataclasses.replace` and `dataclasse
 
 from __future__ import annotations
 
+from types import CodeType, FunctionType
 from typing import Any, TypeVar, dataclass_transform
 
 T = TypeVar("T")
@@ -79,21 +80,34 @@ def value(cls: type[T]) -> type[T]:
     return made
 
 
+_TEMPLATES: dict[int, CodeType] = {}
+
+
+def _template(count: int) -> CodeType:
+    """The code of an `__init__` that stores so many parameters; only the names differ from class to class."""
+    known = _TEMPLATES.get(count)
+    if known is None:
+        names = [f"field{n}" for n in range(count)]
+        made: dict[str, Any] = {}
+        body = "".join(f" self.{name}={name}\n" for name in names) or " pass\n"
+        exec(f"def __init__(self,{','.join(names)}):\n{body}", {}, made)
+        known = _TEMPLATES[count] = made["__init__"].__code__
+    return known
+
+
 def _constructor(cls: type, names: tuple[str, ...], defaults: dict[str, object]) -> Any:
-    parameters: list[str] = []
-    known: dict[str, object] = {}
-    for name in names:
-        if name in defaults:
-            known[f"_{name}"] = defaults[name]
-            parameters.append(f"{name}=_{name}")
-        elif known:
-            raise TypeError(f"field {name!r} of {cls.__qualname__} without a default follows one with a default")
-        else:
-            parameters.append(name)
-    body = "".join(f" self.{name}={name}\n" for name in names) or " pass\n"
-    made: dict[str, Any] = {}
-    exec(f"def __init__(self,{','.join(parameters)}):\n{body}", known, made)
-    init = made["__init__"]
-    init.__qualname__ = f"{cls.__qualname__}.__init__"
+    given = [name for name in names if name in defaults]
+    if given and names[-len(given) :] != tuple(given):
+        name = next(name for name in reversed(names) if name not in defaults)
+        raise TypeError(f"field {name!r} of {cls.__qualname__} without a default follows one with a default")
+    qualname = f"{cls.__qualname__}.__init__"
+    code = _template(len(names)).replace(co_varnames=("self", *names), co_names=names, co_qualname=qualname)
+    init = FunctionType(code, {}, "__init__", tuple([defaults[name] for name in given]))
     init.__module__ = cls.__module__
     return init
+
+
+def replace(of: T, /, **changes: object) -> T:
+    """Another value, with some fields changed. What `dataclasses.replace` does, without the import of that module."""
+    made: T = of.__replace__(**changes)  # type: ignore[attr-defined]
+    return made

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import cache
 from typing import Any, cast
 
 from phobos.check import registry
 from phobos.diagnostic import SEVERITIES, Diagnostic, Severity, Span
 from phobos.errors import InputError
-from phobos.value import value
+from phobos.value import replace, value
 
 KEYS = (
     "select", "extend-select", "ignore", "per-file-ignores", "severity", "fail-on", "target", "sizes", "baseline",

@@ -66,7 +66,7 @@ def _dispatch(words: list[str]) -> int:
     if any(word != "--no-color" for word in before):
         complain(f"unknown option {next(word for word in before if word != '--no-color')}; options follow the command")
         return 2
-    if command not in available():
+    if not _has(command):
         complain(f"there is no command `{command}`{_near(command)}")
         return 2
     rest = words[words.index(command) + 1 :] + before
@@ -104,9 +104,13 @@ def complain(message: str) -> None:
 
 def available() -> list[str]:
     """The commands that this installation has."""
-    from importlib.util import find_spec
+    return [name for name in COMMANDS if _has(name)]
 
-    return [name for name in COMMANDS if find_spec(f"phobos.cli.{name}") is not None]
+
+def _has(command: str) -> bool:
+    from importlib.machinery import PathFinder
+
+    return command in COMMANDS and PathFinder.find_spec(f"phobos.cli.{command}", __path__) is not None
 
 
 def _usage() -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn
 
 
 class Parser(argparse.ArgumentParser):
@@ -16,7 +17,7 @@ class Parser(argparse.ArgumentParser):
             prog=f"phobos {command}",
             description=description.strip(),
             epilog=f"example:\n{lines}" if lines else None,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=_Formatter,
             allow_abbrev=False,
         )
         self.add_argument("--no-color", action="store_true", help="no colours (also: NO_COLOR=1)")
@@ -32,6 +33,25 @@ class Parser(argparse.ArgumentParser):
             print(f"phobos {__version__}")
             self.exit(0)
         return super().parse_args(args, namespace)
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """As wide as the terminal. argparse makes one for every option that is added, and asks another module each time."""
+
+    def __init__(self, prog: str, indent_increment: int = 2, max_help_position: int = 24, **more: Any) -> None:
+        super().__init__(prog, indent_increment, max_help_position, **({"width": _width()} | more))
+
+
+def _width() -> int:
+    """Columns for text, as `shutil.get_terminal_size` finds them."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdigit() and int(columns) > 0:
+        return int(columns) - 2
+    try:
+        found = os.get_terminal_size(sys.__stdout__.fileno()).columns if sys.__stdout__ else 0
+    except (AttributeError, ValueError, OSError):
+        found = 0
+    return (found or 80) - 2
 
 
 def positive(text: str) -> int:

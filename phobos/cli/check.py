@@ -10,7 +10,6 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable
-from dataclasses import replace
 
 from phobos.check import registry
 from phobos.check.configuration import DEFAULT, Configuration, from_file, of_file, words_of
@@ -20,7 +19,7 @@ from phobos.cli.output import document
 from phobos.cli.progress import Progress
 from phobos.diagnostic import SEVERITIES, Diagnostic, Severity
 from phobos.errors import InputError
-from phobos.value import value
+from phobos.value import replace, value
 
 EXAMPLE = """
 phobos check kernels/                              everything below a directory
@@ -338,6 +337,8 @@ def _sorted_out(source: Source, configuration: Configuration, found: list[Diagno
 
 def _ensure_names_exist(configuration: Configuration, sources: list[Source]) -> None:
     """What `--set` names must stand somewhere: a mistyped name would fix nothing."""
+    if not configuration.constants:
+        return
     import re
     from difflib import get_close_matches
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from phobos.cli.progress import Progress
 from phobos.diagnostic import Diagnostic
 from phobos.errors import InputError
 from phobos.syntax.lines import LineIndex
+from phobos.value import replace
 
 if TYPE_CHECKING:
     from phobos.cli.check import Checked

@@ -10,15 +10,13 @@ time with what the round before left.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from phobos.lowering import ops, walk
 from phobos.lowering.layouts import Layouts, elementwise_leaves, stored_shape
 from phobos.lowering.shared import Place, Scratch, SharedPlan
 from phobos.semantics import ir
 from phobos.semantics.poly import Poly
 from phobos.semantics.values import Values
-from phobos.value import value
+from phobos.value import replace, value
 
 Box = tuple[tuple[Poly, Poly], ...]
 

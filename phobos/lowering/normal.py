@@ -9,11 +9,11 @@ an operand is not copied first. Nothing here depends on how a value was spelled 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from phobos.lowering import ops, walk
 from phobos.semantics import ir
 from phobos.semantics.program import Program
+from phobos.value import replace
 
 ROWS = ("rowmax", "rowsum", "rowargmax")
 DOTS = ("dot", "dot_t")

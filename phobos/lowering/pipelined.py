@@ -9,14 +9,13 @@ they are needed. The emitter, PH405 and hover read this one answer.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from phobos.diagnostic import Span
 from phobos.lowering import ops, walk
 from phobos.lowering.products import Operand, Product, whole_rounds
 from phobos.semantics import ir
 from phobos.semantics.values import Values
-from phobos.value import value
+from phobos.value import replace, value
 
 STATIC_BYTES, DYNAMIC_BYTES = 48 * 1024, 96 * 1024  # of shared memory that buffers may fill up to
 MOST_STAGES = 4

@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 
 from phobos.check import baseline, engine, findings
 from phobos.check import configuration as files
@@ -18,7 +17,7 @@ from phobos.check.configuration import Configuration
 from phobos.diagnostic import SEVERITIES, Diagnostic
 from phobos.errors import InputError
 from phobos.semantics.program import Settings
-from phobos.value import value
+from phobos.value import replace, value
 
 _NAMES = ("phobos.toml", "pyproject.toml")
 _PLACE = ":"

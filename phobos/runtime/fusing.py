@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from phobos.runtime.binding import Bound
@@ -24,7 +23,7 @@ from phobos.semantics.schedules import (
     schedule_called,
     share_out,
 )
-from phobos.value import value
+from phobos.value import replace, value
 
 if TYPE_CHECKING:
     from phobos.runtime.kernel import LaunchOptions

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -25,7 +24,7 @@ from phobos.runtime.kernel import Kernel, LaunchOptions
 from phobos.runtime.output import Summary, save, summary, writable
 from phobos.runtime.plan import Plan
 from phobos.runtime.tuned import attempt, noted
-from phobos.value import value
+from phobos.value import replace, value
 
 if TYPE_CHECKING:
     from phobos.runtime.binding import Bound

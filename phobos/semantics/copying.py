@@ -115,7 +115,7 @@ def copied(program: Program, copier: Copier) -> Program:
 
 def placed(problem: Problem, place: Place) -> Problem:
     """A problem told at other places."""
-    from dataclasses import replace
+    from phobos.value import replace
 
     related = tuple(replace(one, span=place(one.span)) for one in problem.related)
     fix = problem.fix

@@ -140,6 +140,14 @@ def test_checking_loads_nothing_heavy() -> None:
     assert not loaded_by("import phobos; phobos.check('kernel k(X: tensor<f32>[N]) {}')") & HEAVY
 
 
+SLOW = {"dataclasses", "inspect", "ast", "shutil", "difflib"}  # each milliseconds of every start
+
+
+def test_checking_loads_no_slow_part_of_the_standard_library() -> None:
+    check = "from phobos.cli import main; main(['check', '--isolated', 'examples/staged.ph', 'examples/gemm.ph'])"
+    assert not (loaded_by(check) - loaded_by("pass")) & SLOW
+
+
 def test_checking_does_not_load_what_only_other_commands_need() -> None:
     code = (
         "from phobos.cli import main; main(['check', '--isolated', 'examples/staged.ph'])\n"

@@ -11,7 +11,6 @@ import contextlib
 import logging
 import uuid
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
 from typing import Any
 
 from lsprotocol import types
@@ -23,6 +22,7 @@ from phobos.lsp.server import Server
 from phobos.lsp.session import Opened
 from phobos.lsp.uris import uri_of
 from phobos.lsp.workers import JobFailed
+from phobos.value import replace
 
 log = logging.getLogger("phobos.lsp")
 
