@@ -1,9 +1,10 @@
 """Good kernels with one thing broken, and who notices: the checker, the launch, the reference runtime, the result.
 
 `all_mutants` breaks every kernel of `examples/` and `tests/corpus/` (but the one that is there to hang) in each way
-of `BREAKS`, at up to `PLACES` places each. `judged` runs the `// run:` headers of the file on a mutant. One that
-nobody notices is equivalent, or not seen; one where the reference runtime shows a deadlock, a race or an
-uninitialised read and the checker has no word is a miss.
+of `BREAKS`, at up to `PLACES` places each. `judged` runs the `// run:` headers of the file on a mutant, then the same
+with other contents, sizes and grids beside the good kernel. One that nobody notices must stand in `EQUIVALENT` with
+the reason; one where the reference runtime shows a deadlock, a race or an uninitialised read and the checker has no
+word is a miss.
 """
 
 from __future__ import annotations
@@ -12,16 +13,22 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
 
 from phobos.check import findings
 from phobos.check.configuration import DEFAULT
 from phobos.errors import PhobosError
+from phobos.language.scalars import FLOATS
 from phobos.runtime.binding import barrier_tensors
 from phobos.runtime.headers import Run, runs_of
 from phobos.runtime.kernel import Kernels
 from phobos.runtime.session import Request, perform
+from phobos.semantics.values import written_tensors
+from tests.truth.equivalent import EQUIVALENT
 
 ROOT = Path(__file__).parents[2]
 PLACES = 2
@@ -193,6 +200,8 @@ def judged(mutant: Mutant) -> Fate:
     if codes:
         return Fate("checker", ", ".join(codes), False, "")
     by, said = _run(mutant)
+    if by == "survived":
+        by, said = _beside_the_good_one(mutant)
     missed = said if by == "reference" and said.startswith(SAY) and not gave_up else ""
     return Fate(by, said, bool(gave_up), missed)
 
@@ -215,6 +224,74 @@ def _run(mutant: Mutant) -> tuple[str, str]:
     except PhobosError as error:
         return "launch", str(error)
     return "survived", ""
+
+
+OTHER_GRIDS = (None, "3")
+
+
+def _beside_the_good_one(mutant: Mutant) -> tuple[str, str]:
+    """Both kernels with other contents, sizes and grids: who notices where the good one runs."""
+    good = Kernels(mutant.path, (ROOT / mutant.path).read_text("utf-8"))
+    broken = Kernels(mutant.path, mutant.text)
+    for header in runs_of(mutant.path, mutant.text):
+        for launch in _others(header, good):
+            was = _left(good, launch)
+            if isinstance(was, str):
+                continue  # a launch that nobody promised
+            now = _left(broken, launch)
+            at = " ".join(f"{name}={value}" for name, value in (launch.names | launch.options).items())
+            if isinstance(now, str):
+                return ("reference" if now.startswith(SAY) else "launch"), f"{now} with {at}"
+            for name, array in was.items():
+                if not np.allclose(array, now[name], rtol=1e-5, atol=1e-6, equal_nan=True):
+                    return "result", f"another {name} with {at}"
+    return "survived", ""
+
+
+def _left(kernels: Kernels, launch: Run) -> dict[str, np.ndarray] | str:
+    """What a launch leaves in the tensors that it writes, or why there is nothing."""
+    written = written_tensors(kernels.one(launch.kernel).analysed()[1].program)
+    with TemporaryDirectory() as folder:
+        paths = {name: str(Path(folder) / f"{name}.npy") for name in written}
+        try:
+            report = perform(replace(_request(kernels, launch, None), outputs=paths))
+        except PhobosError as error:
+            return str(error)
+        if report.findings or report.fault is not None:
+            return f"{report.fault[0]}: {report.fault[2]}" if report.fault is not None else "refused by the checker"
+        return {name: np.load(path) for name, path in paths.items()}
+
+
+def _others(header: Run, good: Kernels) -> Iterator[Run]:
+    """The launch of a header with other contents, on other grids, with all extents shorter and longer."""
+    program = good.one(header.kernel).analysed()[1].program
+    floats = {name for name, tensor in program.tensors.items() if tensor.dtype in FLOATS}
+    inputs = floats - written_tensors(program)
+    for seed, change in enumerate((lambda n: n, lambda n: n - 1, lambda n: n // 2, lambda n: n * (60 if n < 8 else 5))):
+        filled = {
+            name: f"random:seed={seed}" if (name in floats and text in ("ones", "iota")) or name in inputs else text
+            for name, text in header.names.items()
+        }
+        sizes = {name: str(change(int(text))) for name, text in header.names.items() if name in program.dims}
+        for grid in OTHER_GRIDS:
+            options = header.options if grid is None else header.options | {"grid": grid}
+            yield Run(header.line, header.kernel, options, filled | sizes, ())
+
+
+def unexplained(mutants: list[Mutant], fates: list[Fate]) -> list[str]:
+    """Survivors that `EQUIVALENT` does not name, and names of mutants that did not survive."""
+    survived = {name_of(mutant) for mutant, fate in zip(mutants, fates, strict=True) if fate.by == "survived"}
+    others = {name_of(mutant) for mutant in mutants} - survived
+    found = [f"survived, and nobody says why: {name}" for name in sorted(survived - EQUIVALENT.keys())]
+    return found + [f"noticed, though called equivalent: {name}" for name in sorted(others & EQUIVALENT.keys())]
+
+
+def name_of(mutant: Mutant) -> str:
+    """The file, the line, the way of breaking, and how the first line that is another begins."""
+    good = (ROOT / mutant.path).read_text("utf-8").splitlines()
+    broken = mutant.text.splitlines()
+    at = next((at for at, (a, b) in enumerate(zip(good, broken)) if a != b), min(len(good), len(broken)) - 1)
+    return f"{mutant.path}:{mutant.line}: {mutant.how}: {broken[at].strip()[:50]}"
 
 
 def _request(kernels: Kernels, header: Run, scheduler: str | None) -> Request:
@@ -271,10 +348,10 @@ def table(mutants: list[Mutant], fates: list[Fate]) -> str:
         if fate.missed
     ]
     survived = [
-        f"- {mutant.path}:{mutant.line}, {mutant.how}"
+        f"- {mutant.path}:{mutant.line}, {mutant.how}: {EQUIVALENT.get(name_of(mutant), '**nobody says why**')}"
         for mutant, fate in zip(mutants, fates, strict=True)
         if fate.by == "survived"
     ]
     lines += ["", f"Faults that the checker has no word of: {len(missed)}.", "", *missed]
-    lines += ["", f"Survived (equivalent, or not seen at the sizes of the headers): {len(survived)}.", "", *survived]
+    lines += ["", f"Survived, with the reason why nothing changes: {len(survived)}.", "", *survived]
     return "\n".join(lines)

@@ -114,7 +114,7 @@ def still_open(listed: list[tuple[int, str, str]], jobs: int) -> list[tuple[int,
 
 
 def mutants(jobs: int, step: int, path: Path | None) -> int:
-    from tests.truth.mutants import all_mutants, judged, table
+    from tests.truth.mutants import all_mutants, judged, table, unexplained
 
     whole = list(all_mutants())
     every = whole[::step]
@@ -130,7 +130,9 @@ def mutants(jobs: int, step: int, path: Path | None) -> int:
         sums = results.read(path)
         sums.mutants = text
         sums.write(path)
-    return 1 if any(fate.missed for fate in fates) else 0
+    wrong = unexplained(every, fates)
+    print("\n".join(wrong))
+    return 1 if wrong or any(fate.missed for fate in fates) else 0
 
 
 def show(seed: int) -> None:

@@ -11,9 +11,23 @@ from phobos.runtime import placing
 from phobos.runtime.plan import Check
 from tests.truth import results, run
 from tests.truth.compare import Report, compare, told
+from tests.truth.equivalent import EQUIVALENT
 from tests.truth.generator import Sample, generate
 from tests.truth.judge import judge, other_axis_works
-from tests.truth.mutants import AT_LAUNCH, BREAKS, FATES, ROOT, Mutant, all_mutants, judged, mutants_of, table
+from tests.truth.mutants import (
+    AT_LAUNCH,
+    BREAKS,
+    FATES,
+    ROOT,
+    Fate,
+    Mutant,
+    all_mutants,
+    judged,
+    mutants_of,
+    name_of,
+    table,
+    unexplained,
+)
 from tests.truth.results import Total, open_of
 
 CHUNK = 25
@@ -203,6 +217,17 @@ def test_a_mutant_that_changes_nothing_survives_and_refusals_and_results_are_tol
     refused = text.replace("kernel saxpy(", "@aligned(N = 7)\nkernel saxpy(")
     fate = judged(Mutant(path, "break a promise", 1, refused))
     assert fate.by == "launch" and fate.said.startswith(AT_LAUNCH)
+
+
+def test_survivors_are_named_with_a_reason_or_counted_against_the_run() -> None:
+    every = {name_of(mutant): mutant for mutant in all_mutants()}
+    assert EQUIVALENT.keys() <= every.keys()
+    named = next(mutant for name, mutant in every.items() if name in EQUIVALENT)
+    other = next(mutant for name, mutant in every.items() if name not in EQUIVALENT)
+    lives, dies = Fate("survived", "", False, ""), Fate("result", "X", False, "")
+    assert unexplained([named, other], [lives, dies]) == []
+    assert unexplained([named], [dies]) == [f"noticed, though called equivalent: {name_of(named)}"]
+    assert unexplained([other], [lives]) == [f"survived, and nobody says why: {name_of(other)}"]
 
 
 def test_the_table_counts_each_mutant_once() -> None:
