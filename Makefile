@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: run test test-gpu lint bench truth docs vsix unit editors clean help
+.PHONY: run test test-gpu lint bench truth fuzz docs vsix unit editors clean help
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -19,6 +19,7 @@ help:
 	@echo "make test-gpu   the tests that need a card; installs nothing, PYTHON=... names the interpreter"
 	@echo "make lint       ruff, and mypy --strict on phobos"
 	@echo "make bench      the benchmark suite                 make truth      checker against reference, 20 000 seeds"
+	@echo "make fuzz       texts in numbers through every stage, 100 000 more"
 	@echo "make docs       the site, into build/site"
 	@echo "make vsix       the VS Code extension, with the server inside"
 
@@ -88,6 +89,9 @@ test-gpu:
 # Those that need no card; benchmarks/barrier.py, stream.py and gemm.py want one.
 bench: $(VENV)/.dev
 	@for each in start frontend lsp reference; do echo "== benchmarks/$$each.py"; $(PY) benchmarks/$$each.py; done
+
+fuzz: $(VENV)/.dev
+	@$(PY) -m tests.fuzz.run --inputs 100000
 
 docs: $(VENV)/.dev
 	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet && echo "docs: build/site/index.html"
