@@ -33,7 +33,7 @@ def test_agrees_with_the_reference(path: Path, number: int) -> None:
         command_line=frozenset(), outputs={}, device="cuda",
         grid=None if grid in (None, "auto") else tuple(int(n) for n in grid.split(",")), resident=None,
         schedule=None, l2_group=None, keep=True, repeat=1, timeout=20.0, debug=False, unchecked=False, scheduler=None,
-        seed=0, detect=(), plan_only=False, verify=True, expectations=(),
+        seed=0, detect=(), plan_only=False, verify=True, tuned=False, expectations=(),
     )  # fmt: skip
     report = perform(request)
     assert report.code == 0, report.text(False)
