@@ -86,9 +86,9 @@ lint: $(VENV)/.dev
 test-gpu:
 	@PYTHONPATH=.$${PYTHONPATH:+:$$PYTHONPATH} $${PYTHON:-python3} tests/stages.py gpu
 
-# Those that need no card; benchmarks/barrier.py, stream.py and gemm.py want one.
+# All that can run here; the parts that want a card run where one answers. `phobos bench --help` for one part, or quickly.
 bench: $(VENV)/.dev
-	@for each in start frontend lsp reference; do echo "== benchmarks/$$each.py"; $(PY) benchmarks/$$each.py; done
+	@$(PY) -m phobos bench
 
 fuzz: $(VENV)/.dev
 	@$(PY) -m tests.fuzz.run --inputs 100000

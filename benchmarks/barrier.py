@@ -3,8 +3,11 @@ CUDA graph nodes and plain launches, all in one run. Usage: python benchmarks/ba
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import cupy
 import numpy
+from figures import Figure
 from gpu_common import finish, micros, table
 
 from phobos.runtime.cuda import launch
@@ -107,6 +110,25 @@ def module(text: str, cooperative: bool) -> cupy.RawModule:
     return cupy.RawModule(code=text, backend="nvrtc", enable_cooperative_groups=cooperative)
 
 
+TARGETS_US = {1: 0.95, 2: 1.0, 4: 1.25, 8: 2.0}  # of our barrier with so many CTAs on each multiprocessor
+
+
+def shaped(
+    barriers: dict[str, dict[str, float]], stages: dict[str, dict[str, float]], multiprocessors: int
+) -> Iterator[Figure]:
+    for name, run in barriers.items():
+        for grid, us in run.items():
+            ours = name.startswith("ours")
+            target = TARGETS_US.get(int(grid) // multiprocessors) if ours else None
+            yield Figure(f"barrier, {name}, {grid} CTAs", us, "us", target=target)
+    for name, run in stages.items():
+        of, _, n = name.rpartition(", ")
+        nodes = min(stages[f"graph nodes, {n}"].values())
+        target = 1 / 0.98 if of == "ours" else None
+        yield Figure(f"stage of {n} elements, {of}, best grid", min(run.values()), "us", min(run.values()) / nodes,
+                     "graph nodes", target)  # fmt: skip
+
+
 def main() -> None:
     multiprocessors = cupy.cuda.Device().attributes["MultiProcessorCount"]
     grids = [8, multiprocessors, 2 * multiprocessors, 4 * multiprocessors, 8 * multiprocessors]
@@ -190,7 +212,8 @@ def main() -> None:
         both("plain launches", single)
         tables.append(table(f"Microseconds per stage, {n} elements", ["", *[f"{g} CTAs" for g in grids]], rows))
     launch.synchronize()
-    finish("Barriers", tables, {"barrier_us": figures, "stage_us": stage_figures})
+    kept = {"us a barrier": figures, "us a stage": stage_figures}
+    finish("Barriers", tables, kept, shaped(figures, stage_figures, multiprocessors))
 
 
 if __name__ == "__main__":

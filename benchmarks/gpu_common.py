@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import cupy
 import numpy
+from figures import Figure
+from figures import finish as keep
 
 from phobos.codegen import nvrtc
 from phobos.runtime.cuda import driver
@@ -74,12 +75,16 @@ def table(title: str, head: list[str], rows: list[list[object]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def finish(name: str, tables: list[str], figures: dict[str, Any]) -> None:
-    """Print the tables; `--json FILE` keeps the figures."""
-    where = machine()
-    print(f"## {name}\n")
-    print(", ".join(f"{key} {text}" for key, text in where.items()) + "\n")
+def finish(name: str, tables: list[str], figures: dict[str, Any], shaped: Sequence[Figure] | None = None) -> None:
+    """Print the tables, and all figures in the one shape (`shaped`, or every number in `figures` under its keys)."""
     print("\n".join(tables))
-    if "--json" in sys.argv:
-        path = Path(sys.argv[sys.argv.index("--json") + 1])
-        path.write_text(json.dumps({"machine": where, **figures}, indent=1) + "\n")
+    keep(name, list(_leaves(figures)) if shaped is None else shaped, machine())
+
+
+def _leaves(figures: dict[str, Any], path: tuple[str, ...] = ()) -> Iterator[Figure]:
+    """The outermost key is the unit: `{"tflops": {"f32 4096": 37.0}}`."""
+    for key, value in figures.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, (*path, key))
+        elif path:
+            yield Figure(", ".join((*path[1:], key)), float(value), path[0])

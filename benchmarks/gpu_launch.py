@@ -9,6 +9,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from figures import Figure
+
 SAXPY = """
 @autotune(BLOCK in [1024])
 kernel saxpy(X: tensor<f32>[N], Y: tensor<f32>[N], alpha: f32) {
@@ -56,7 +58,6 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as cache:
         cold, warm = first_ms(cache), min(first_ms(cache) for _ in range(3))
         cubins = len(list(Path(cache).rglob("*")))
-    print(f"first launch in a new process, beyond CuPy and its context: {cold:.0f} ms, {warm:.0f} ms with a warm cache")
     assert cubins > 0
     import cupy
     import numpy
@@ -67,9 +68,17 @@ def main() -> None:
     made = kernel(SAXPY)
     text = 'extern "C" __global__ void saxpy(float* x, float* y, float a) { y[threadIdx.x] += x[threadIdx.x] * a; }'
     raw = cupy.RawKernel(text, "saxpy")
-    print(f"host time of a launch known from before: {again_us(lambda: made(x, y, 2.0)):.1f} us")
     number = numpy.float32(2.0)
-    print(f"CuPy RawKernel: {again_us(lambda: raw((1,), (256,), (x, y, number))):.1f} us")
+    known = again_us(lambda: made(x, y, 2.0))
+    theirs = again_us(lambda: raw((1,), (256,), (x, y, number)))
+    from gpu_common import finish
+
+    finish("Launching", [], {}, [
+        Figure("first launch in a new process, beyond CuPy and its context", cold, "ms", target=1000),
+        Figure("the same with a warm cache", warm, "ms", target=150),
+        Figure("host time of a launch known from before", known, "us", known / theirs, "CuPy's RawKernel"),
+        Figure("CuPy's RawKernel", theirs, "us"),
+    ])  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -13,13 +13,15 @@ that was just changed has been analysed. Keystroke to published diagnostics incl
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from figures import Figure, finish
 
 from tests.lsp.wire import Wire
 
@@ -183,6 +185,19 @@ def edits(count: int) -> tuple[float, float, float]:
     return before, half, after
 
 
+def figures_of(kept: dict[str, Any]) -> Iterator[Figure]:
+    yield Figure("spawn to `initialize` reply", kept["start_ms"], "ms", target=1000)
+    yield Figure("open 1 000 lines to first diagnostics", kept["open_ms"], "ms")
+    for name, shares in kept["requests"].items():
+        yield Figure(f"{name}, p95", shares["p95"], "ms", target=BUDGETS.get(name))
+    for factor, _, _, _, key_ms, _ in kept.get("growth", ()):
+        yield Figure(f"keystroke to diagnostics, p95, {factor}x size", key_ms, "ms")
+    memory = kept.get("memory_mib")
+    if memory:
+        half, whole = memory["after_1000"], memory["after_2000"]
+        yield Figure("memory after 2 000 edits", whole, "MiB", whole / half, "that after 1 000")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
@@ -217,8 +232,7 @@ def main() -> None:
         before, half, after = edits(2000)
         figures["memory_mib"] = {"before": before, "after_1000": half, "after_2000": after}
         print(f"\nmemory: {before:.0f} MiB with the file open, {half:.0f} after 1000 edits, {after:.0f} after 2000")
-    if arguments.json:
-        Path(arguments.json).write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    finish("Language server", list(figures_of(figures)))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,12 @@
 """The reference runtime against the same computation hand-written in NumPy: whole arrays, `out=`, BLAS.
 
 The opponent of each kernel stands beside it. Ratios are medians of interleaved rounds, so that a busy machine
-slows both; the targets are at 4 M elements or more. `--json` prints what `phobos bench` reads.
+slows both; the targets are at 4 M elements or more.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from figures import Figure, finish
 
 import phobos
 
@@ -193,13 +193,13 @@ def measure(case: Case) -> dict[str, Any]:
     ratio = median(ours) / median(theirs)
     return {
         "name": case.name, "ours_ms": median(ours), "numpy_ms": median(theirs), "ratio": ratio, "target": case.target,
-        "met": ratio <= case.target, "block_phases": verdict.block_phases, "batched": verdict.batched,
+        "block_phases": verdict.block_phases, "batched": verdict.batched,
     }  # fmt: skip
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--only", default="", help="cases whose name holds this")
     arguments = parser.parse_args()
     rows = []
@@ -207,16 +207,15 @@ def main() -> int:
         if arguments.only in case.name:
             row = measure(case)
             rows.append(row)
-            if not arguments.json:
-                mark = "" if row["met"] else "  MISSED"
-                print(
-                    f"{row['name']:<28} {row['ours_ms']:9.1f} ms {row['numpy_ms']:9.1f} ms  {row['ratio']:6.2f}x of "
-                    f"{row['target']}x   {row['batched']}/{row['block_phases']} batched{mark}",
-                    flush=True,
-                )
-    if arguments.json:
-        print(json.dumps(rows, indent=2))
-    return 0 if all(row["met"] for row in rows) else 1
+            print(
+                f"{row['name']:<28} {row['ours_ms']:9.1f} ms {row['numpy_ms']:9.1f} ms  {row['ratio']:6.2f}x of "
+                f"{row['target']}x   {row['batched']}/{row['block_phases']} batched",
+                flush=True,
+            )
+    finish("Reference runtime", [
+        Figure(row["name"], row["ours_ms"], "ms", row["ratio"], "NumPy", row["target"]) for row in rows
+    ])  # fmt: skip
+    return 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,95 @@
+"""The one shape of a figure, whatever measured it: what `phobos bench` collects, compares and prints.
+
+Every script ends with `finish(title, figures)`: that prints their table, and with `--json FILE` keeps them for others.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Figure:
+    """`value` in `unit`; `ratio` to what `of` names, measured in the same run. `target` is of the ratio where there is
+    one, else of the value; `at_most` says on which side of it the figure should be."""
+
+    name: str
+    value: float
+    unit: str
+    ratio: float | None = None
+    of: str = ""
+    target: float | None = None
+    at_most: bool = True
+
+    @property
+    def is_met(self) -> bool | None:
+        """None without a target."""
+        if self.target is None:
+            return None
+        figure = self.value if self.ratio is None else self.ratio
+        return figure <= self.target if self.at_most else figure >= self.target
+
+
+def figure_of(kept: dict[str, Any]) -> Figure:
+    return Figure(**{name: kept[name] for name in Figure.__dataclass_fields__ if name in kept})
+
+
+def machine() -> dict[str, str]:
+    """What figures of the processor were measured on."""
+    name = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.is_file():
+        lines = [line for line in cpuinfo.read_text().splitlines() if line.startswith("model name")]
+        name = lines[0].partition(":")[2].strip() if lines else name
+    load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
+    return {
+        "processor": name, "cores": str(os.cpu_count()), "python": platform.python_version(), "load": load,
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+    }  # fmt: skip
+
+
+def number(value: float) -> str:
+    """Three figures, and never an exponent below a million."""
+    if value == int(value) and abs(value) < 1e6:
+        return str(int(value))
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def cells(one: Figure) -> tuple[str, str, str, str, str]:
+    """Name, value, ratio, target, and whether it is met, as text."""
+    ratio = "" if one.ratio is None else f"{number(one.ratio)} of {one.of}" if one.of else number(one.ratio)
+    target = "" if one.target is None else f"{'<=' if one.at_most else '>='} {number(one.target)}"
+    mark = "" if one.is_met is None else "met" if one.is_met else "MISSED"
+    return one.name, f"{number(one.value)} {one.unit}", ratio, target, mark
+
+
+def table(figures: Sequence[Figure]) -> str:
+    """A Markdown table."""
+    lines = ["| | value | ratio | target | |", "|---|---|---|---|---|"]
+    lines += ["| " + " | ".join(cells(one)) + " |" for one in figures]
+    return "\n".join(lines) + "\n"
+
+
+def finish(title: str, figures: Sequence[Figure], where: dict[str, str] | None = None) -> None:
+    """Print the figures; `--json FILE` on the command line keeps them."""
+    where = machine() if where is None else where
+    print(f"\n## {title}\n\n" + ", ".join(f"{key} {text}" for key, text in where.items()) + "\n")
+    print(table(figures))
+    path = json_path()
+    if path is not None:
+        kept = {"title": title, "machine": where, "figures": [asdict(one) for one in figures]}
+        path.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+
+
+def json_path() -> Path | None:
+    """The FILE of `--json FILE`."""
+    words = sys.argv
+    return Path(words[words.index("--json") + 1]) if "--json" in words[:-1] else None
