@@ -59,8 +59,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--device", type=device, metavar="D", help="auto, cpu, cuda or cuda:N (default auto)")
     where.add_argument("--grid", type=grid, metavar="G", help="hold the grid: N or X,Y,Z")
     where.add_argument("--resident", type=positive, metavar="N", help="reference: how many blocks fit at once")
-    where.add_argument("--schedule", metavar="S", help="hold the schedule")
-    where.add_argument("--l2-group", type=positive, metavar="G", help="hold the grouping for the L2 cache")
+    where.add_argument("--schedule", type=_words, metavar="S[,S]", help="hold the schedule, or try these")
+    where.add_argument(
+        "--l2-group", type=_counts, metavar="G[,G]", help="hold the grouping for the L2 cache, or try these"
+    )
     where.add_argument("--budget", type=seconds, metavar="S", help="stop after so many seconds")
     where.add_argument("--timeout", type=seconds, metavar="S", help="the most a launch may take (default 30)")
     where.add_argument("--repeat", type=positive, metavar="N", help="times each variant is timed (default 20)")
@@ -82,8 +84,8 @@ def run(arguments: argparse.Namespace) -> int:
             "--timeout 0: a variant that hangs must be ended some time, give at least a fraction of a second"
         )
     how = How(
-        grid=arguments.grid or None, resident=arguments.resident, schedule=arguments.schedule,
-        l2_group=arguments.l2_group, scratch=tuple(arguments.scratch), repeat=arguments.repeat or 20,
+        grid=arguments.grid or None, resident=arguments.resident, schedules=arguments.schedule,
+        l2_groups=arguments.l2_group, scratch=tuple(arguments.scratch), repeat=arguments.repeat or 20,
         timeout_s=arguments.timeout or 30.0, budget_s=arguments.budget, jobs=arguments.jobs, fresh=arguments.fresh,
     )  # fmt: skip
     try:
@@ -191,6 +193,17 @@ def _forbidden(arguments: argparse.Namespace, error: CheckError) -> int:
         sys.stdout.write(full(diagnostic, text, arguments.file, use_colour()))
     print(f"nothing was tried: {error}")
     return 1
+
+
+def _words(text: str) -> tuple[str, ...]:
+    words = tuple(word.strip() for word in text.split(",") if word.strip())
+    if not words:
+        raise argparse.ArgumentTypeError("a schedule is needed")
+    return words
+
+
+def _counts(text: str) -> tuple[int, ...]:
+    return tuple(positive(word) for word in text.split(","))
 
 
 class _Bar:

@@ -33,7 +33,7 @@ class Choice:
 def choice(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Choice | None:
     """The winner for a launch, or None."""
     from phobos.runtime.tuning import keeping
-    from phobos.runtime.tuning.space import workers
+    from phobos.runtime.tuning.applying import applied
 
     if not keeping.folder().is_dir():
         return None
@@ -50,14 +50,9 @@ def choice(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Choice | Non
             continue
         if (options.l2_group or variant.l2_group) != variant.l2_group:
             continue
-        made: int | tuple[int, ...] | None = options.grid
-        if variant.per_sm is not None:
-            program = kernel.analysed(constants)[1].program
-            made = workers(program, bound.sizes | constants, variant.per_sm, _multiprocessors(bound, options))
-        chosen = replace(
-            options, constants=tuple(sorted(constants.items())), grid=made, schedule=variant.schedule,
-            l2_group=variant.l2_group,
-        )  # fmt: skip
+        program = kernel.analysed(constants)[1].program
+        sizes = {name: size for name, size in bound.sizes.items() if name not in program.constants}
+        chosen = applied(options, variant, constants, program, sizes, _multiprocessors(bound, options))
         what = "constants" if variant.constants else "schedule and grid"
         return Choice(chosen, f"{what} from tuning, {winner.date}: {variant.label}")
     return None

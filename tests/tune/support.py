@@ -30,6 +30,16 @@ kernel staged(X: tensor<f32>[N], BAR: tensor<i32>[2]) {
 """
 
 
+ROWS = """
+@autotune(T in [4, 8])
+kernel copy(X: tensor<f32>[M, N], Y: tensor<f32>[M, N]) {
+  let row = ctx.block.y * T
+  let column = ctx.block.x * T
+  Y[row :+ T, column :+ T] = X[row :+ T, column :+ T] * 2.0
+}
+"""
+
+
 def problem_of(text: str, dims: dict[str, int], names: dict[str, str], **more: Any) -> Problem:
     made = kernel(text)
     program = made.analysed()[1].program
@@ -44,4 +54,4 @@ def variants(made: Kernel) -> tuple[Variant, ...]:
     return space(made.analysed()[1].program, {})
 
 
-__all__ = ["SCALE", "STAGED", "judged_at", "problem_of", "variants"]
+__all__ = ["ROWS", "SCALE", "STAGED", "judged_at", "problem_of", "variants"]

@@ -11,15 +11,16 @@ import numpy as np
 import pytest
 
 from phobos.runtime.cuda import driver
+from phobos.runtime.cuda import host as host_runs
 from phobos.runtime.kernel import LaunchOptions
 from phobos.runtime.tuning.ahead import Ahead, ahead
-from phobos.runtime.tuning.judging import Row, Task, judge
+from phobos.runtime.tuning.judging import Row, Task, bound_at, judge, options_of
 from phobos.runtime.tuning.on_device import Device
 from phobos.runtime.tuning.space import Variant
 from tests.codegen import host
 from tests.codegen.fake_device import FakeDriver
 from tests.tune.planted import Miscompiled
-from tests.tune.support import SCALE, STAGED, problem_of
+from tests.tune.support import ROWS, SCALE, STAGED, problem_of
 
 needs_compiler = pytest.mark.skipif(host.COMPILER is None, reason="no C++ compiler")
 
@@ -91,3 +92,31 @@ kernel k(X: tensor<f32>[N, N]) {
 """
     row = ahead(on_card(large, {"N": 512}, {"X": "ones"}), Variant((("S", 512),)))
     assert isinstance(row, Row) and row.status == "refused" and "shared memory" in row.why
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("variant", "workers"),
+    [
+        (Variant((("T", 4),)), 12 * 20),
+        (Variant((("T", 4),), "persistent-blocked", per_sm=1), 4),
+        (Variant((("T", 8),), "persistent-interleaved", 3), 8),
+        (Variant((("T", 4),), None, 3), 12 * 20),
+    ],
+)
+def test_what_was_compiled_ahead_is_what_is_launched(
+    card: FakeDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variant: Variant, workers: int
+) -> None:
+    from phobos.codegen import cache
+
+    monkeypatch.setenv("PHOBOS_CACHE", str(tmp_path))
+    problem = on_card(ROWS, {"M": 48, "N": 80}, {"X": "iota", "Y": "zeros"}, small={"M": 16, "N": 32}, repeat=1)
+    assert isinstance(ahead(problem, variant), Ahead)
+    before = cache.kept().files
+    kernel = problem.made()
+    bound = bound_at(problem, kernel, variant, problem.dims)
+    plan = host_runs.plan(kernel, bound, options_of(problem, variant, bound), "cuda:0")
+    assert cache.kept().files == before
+    assert (plan.schedule, plan.l2_group) == (variant.schedule or "flat", variant.l2_group)
+    assert plan.workers == workers
+    assert judge(problem, Task(variant)).status == "ok"

@@ -17,11 +17,11 @@ from phobos.runtime.kernel import Kernel, LaunchOptions
 from phobos.runtime.tuned import choice
 from phobos.runtime.tuning import keeping
 from phobos.runtime.tuning.executor import Here, Lost
-from phobos.runtime.tuning.judging import Row, Task
+from phobos.runtime.tuning.judging import Row, Task, judge
 from phobos.runtime.tuning.search import Search, Step
 from phobos.runtime.tuning.tuning import How, Tuning, tune
 from tests.tune import planted
-from tests.tune.support import SCALE, STAGED, problem_of, variants
+from tests.tune.support import ROWS, SCALE, STAGED, problem_of, variants
 
 
 @pytest.fixture(autouse=True)
@@ -396,8 +396,59 @@ kernel twice(Y: tensor<f32>[N], Z: tensor<f32>[N]) {
     tuning = fused.tune(x(), x(), 2.0, x(), repeat=2, timeout=20.0)
     assert {row.status for row in tuning.rows} <= {"ok", "slower"} and tuning.best is not None
     assert set(told(tuning)) == {
-        f"TILE={tile}{how}{grid}" for tile in (8, 4) for how in ("", " persistent-blocked")
-        for grid in ("", " 1/SM", " 2/SM", " 4/SM")
+        f"TILE={tile}{grid}" for tile in (8, 4) for grid in ("", " 1/SM", " 2/SM", " 4/SM")
     }  # fmt: skip
     assert "from tuning" in fused.plan(x(), x(), 2.0, x()).notes[-1]
     assert not any("tuning" in note for note in kernels.scale.plan(x(), x(), 2.0).notes)
+
+
+def test_schedules_and_bands_are_tried_and_the_workers_of_persistent_ones() -> None:
+    a = np.arange(20 * 40, dtype=np.float32).reshape(20, 40)
+    by_constants: list[str] = []
+
+    def judged_by(problem: Any, task: Task) -> Row:
+        by_constants.append(task.variant.label)
+        fast = task.variant.schedule == "persistent-blocked" and task.variant.per_sm == 2
+        row = judge(problem, task)
+        return Row(task.variant, row.status, row.why, 1.0 if fast else 9.0, 1.0, 1, row.grid)
+
+    schedules = ("flat", "persistent-blocked", "xyz")
+    tuning = tuned(
+        ROWS, a, a.copy(), judged_by=judged_by, schedules=schedules, l2_groups=(1, 3, 7), fixed={"T": 4}, resident=4
+    )
+    assert {row.status for row in tuning.rows} == {"ok"}, str(tuning)
+    flat = {f"flat{band}" for band in ("", " L2 group 3", " L2 group 7")}
+    assert set(told(tuning)) == flat | {name.replace("flat", "xyz") for name in flat} | {
+        name.replace("flat", "persistent-blocked") + grid for name in flat for grid in ("", " 1/SM", " 2/SM")
+    }
+    assert tuning.best is not None and tuning.best.variant.per_sm == 2
+    # at T = 8 the grid is 5 x 3: in bands of 7 nothing would change
+    wide = tuned(ROWS, a, a.copy(), judged_by=judged_by, schedules=("flat",), l2_groups=(1, 3, 7), fixed={"T": 8})
+    assert set(told(wide)) == {"flat", "flat L2 group 3"}
+
+    plan = phobos.kernel(ROWS).plan(a, a.copy(), constants={"T": 4})
+    assert (plan.schedule, plan.workers) == ("persistent-blocked", 2) and "2/SM" in plan.notes[-1]
+    y = np.zeros_like(a)
+    phobos.kernel(ROWS)(a, y, constants={"T": 4})
+    assert np.array_equal(y, 2 * a)
+    assert phobos.kernel(ROWS).plan(a, y, constants={"T": 4}, schedule="flat").schedule == "flat"
+
+
+def test_constants_that_were_never_tried_go_before_schedules_and_then_the_best_ones() -> None:
+    order: list[str] = []
+
+    def judged_by(problem: Any, task: Task) -> Row:
+        order.append(task.variant.label)
+        return Row(task.variant, "ok", elapsed_ms=float(dict(task.variant.constants)["T"]), least_ms=1.0, repeats=1)
+
+    a = np.zeros((16, 16), np.float32)
+    text = ROWS.replace("[4, 8]", "[8, 4]")
+    tuned(text, a, a.copy(), judged_by=judged_by, schedules=("flat", "xyz"), resident=2)
+    assert order == ["T=8 flat", "T=4 flat", "T=4 xyz", "T=8 xyz"]
+
+
+def test_a_schedule_that_no_variant_can_have_is_refused() -> None:
+    with pytest.raises(LaunchError, match="no schedule is called 'fast'"):
+        scaled(schedules=("fast",))
+    with pytest.raises(LaunchError, match="cannot run under any of the schedules"):
+        tuned(STAGED, x(), schedules=("persistent-blocked",))

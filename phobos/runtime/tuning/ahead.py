@@ -5,15 +5,24 @@ What is compiled is kept on disk, where the process that launches finds it.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from phobos.codegen import cards
 from phobos.codegen.nvrtc import CompileError
 from phobos.errors import CheckError, LaunchError
+from phobos.runtime.binding import Bound
 from phobos.runtime.compiling import build
 from phobos.runtime.cuda.launch import lowering_for
 from phobos.runtime.faults import said_of
+from phobos.runtime.kernel import LaunchOptions
+from phobos.runtime.placing import extents_of
+from phobos.runtime.scheduling import form_of_one, schedule_for
 from phobos.runtime.tuning.judging import Row, bound_at, options_of
 from phobos.runtime.tuning.problem import Problem
 from phobos.runtime.tuning.space import Variant
+from phobos.semantics.fusion import FusedProgram
+from phobos.semantics.grid import GridDisagrees, GridUnknown, blocks_at
+from phobos.semantics.schedules import Form
 from phobos.value import value
 
 
@@ -31,7 +40,11 @@ def ahead(problem: Problem, variant: Variant) -> Ahead | Row:
     try:
         # Smaller extents are multiples of the same numbers, so that the code is the same.
         bound = bound_at(problem, kernel, variant, problem.small)
-        made = build(bound.module, bound.unit, lowering_for(bound, options_of(problem, variant, bound), problem.arch))
+        options = options_of(problem, variant, bound)
+        lowering = lowering_for(bound, options, problem.arch)
+        if not isinstance(bound.program, FusedProgram):
+            lowering = replace(lowering, form=_form(problem, bound, options))
+        made = build(bound.module, bound.unit, lowering)
     except CheckError as error:
         return Row(variant, "refused", str(error))
     except LaunchError as error:
@@ -40,3 +53,14 @@ def ahead(problem: Problem, variant: Variant) -> Ahead | Row:
         return Row(variant, "crashed", str(error))
     limits = cards.LIMITS.get(problem.arch)
     return Ahead(1 if limits is None else made.occupancy(limits).ctas_per_sm, made.registers)
+
+
+def _form(problem: Problem, bound: Bound, options: LaunchOptions) -> Form | None:
+    """The form of the code at the sizes that are timed."""
+    grid = extents_of(bound, problem.grid)
+    if grid is None:
+        try:
+            grid = blocks_at(bound.program, {**bound.sizes, **problem.dims})
+        except (GridUnknown, GridDisagrees):
+            return None
+    return form_of_one(bound, schedule_for(options.schedule, options.l2_group), grid)

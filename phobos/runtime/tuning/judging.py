@@ -15,8 +15,9 @@ from phobos.errors import CheckError, KernelFault, LaunchError
 from phobos.runtime.faults import said_of
 from phobos.runtime.kernel import Kernel, LaunchOptions
 from phobos.runtime.plan import Plan
+from phobos.runtime.tuning.applying import applied
 from phobos.runtime.tuning.problem import Problem, arguments_at
-from phobos.runtime.tuning.space import Variant, variant_of, workers
+from phobos.runtime.tuning.space import Variant, variant_of
 from phobos.value import value
 
 if TYPE_CHECKING:
@@ -120,13 +121,9 @@ def judge(problem: Problem, task: Task, engine: Engine | None = None) -> Row:
 
 def options_of(problem: Problem, variant: Variant, bound: Bound) -> LaunchOptions:
     """How a variant is launched with these arguments."""
-    grid: int | tuple[int, ...] | None = problem.grid
-    if grid is None and variant.per_sm is not None:
-        grid = workers(bound.program, bound.sizes, variant.per_sm, problem.multiprocessors)
-    return LaunchOptions(
-        constants=tuple(sorted(problem.constants(variant).items())), grid=grid, resident=problem.resident,
-        schedule=variant.schedule, l2_group=variant.l2_group, timeout=problem.timeout_s,
-    )  # fmt: skip
+    options = LaunchOptions(grid=problem.grid, resident=problem.resident, timeout=problem.timeout_s)
+    constants = problem.constants(variant)
+    return applied(options, variant, constants, bound.program, bound.sizes, problem.multiprocessors)
 
 
 def bound_at(problem: Problem, kernel: Kernel, variant: Variant, dims: Mapping[str, int]) -> Bound:

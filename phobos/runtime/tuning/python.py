@@ -15,7 +15,7 @@ from phobos.runtime.tuning.tuning import How, Tuning, tune
 
 def tuned_on(
     kernel: Kernel, arguments: tuple[Any, ...], named: Mapping[str, Any], constants: dict[str, int], *,
-    grid: GridOption, **options: Any,
+    grid: GridOption, schedule: str | None, l2_group: int | None, **options: Any,
 ) -> Tuning:  # fmt: skip
     """Tune on copies of the arguments. Raises CheckError, LaunchError, InputError."""
     bound = kernel.bound(arguments, named, constants)
@@ -24,7 +24,10 @@ def tuned_on(
         bound, tensors={name: replace(held, array=_host(name, held)) for name, held in bound.tensors.items()}
     )
     names = {name: _text(number) for name, number in bound.params.items()}
-    how = How(grid=(grid,) if isinstance(grid, int) else grid, **options)
+    how = How(
+        grid=(grid,) if isinstance(grid, int) else grid, schedules=None if schedule is None else (schedule,),
+        l2_groups=None if l2_group is None else (l2_group,), **options,
+    )  # fmt: skip
     arrays = {name: held.array for name, held in bound.tensors.items()}
     return tune(kernel, bound, names, arrays, constants, device, how)
 

@@ -6,6 +6,7 @@ whoever interrupts it has all rows so far.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from time import monotonic
 
@@ -60,6 +61,7 @@ class Search:
         self.rows: dict[str, Row] = {}
         self.from_disk = 0
         self.left: list[Variant] = list(variants)
+        self._asked: set[str] = set()
 
     @property
     def best(self) -> Row | None:
@@ -118,9 +120,11 @@ class Search:
         limit_s = 2 * problem.timeout_s + problem.seconds
 
         def tasks() -> Iterator[Task]:
-            for variant in list(self.left):
-                if self._is_over():
+            while not self._is_over():
+                variant = self._next()
+                if variant is None:
                     return
+                self._asked.add(variant.label)
                 best = self.best
                 self.report(Step("trying", len(self.rows) + 1, total, variant.label, best))
                 yield Task(variant, None if best is None else best.least_ms)
@@ -130,6 +134,15 @@ class Search:
             self.left = [variant for variant in self.left if variant.label != row.variant.label]
             self._add(row)
             self.keep(row)
+
+    def _next(self) -> Variant | None:
+        """Constants that were never tried before all, then whatever has the best constants: a budget is well spent."""
+        known: dict[tuple[tuple[str, int], ...], float] = {}
+        for row in self.rows.values():
+            ms = row.elapsed_ms if row.elapsed_ms is not None else math.inf
+            known[row.variant.constants] = min(ms, known.get(row.variant.constants, math.inf))
+        waiting = [variant for variant in self.left if variant.label not in self._asked]
+        return min(waiting, key=lambda variant: known.get(variant.constants, -1.0), default=None)
 
     def _add(self, row: Row) -> None:
         self.rows[row.variant.label] = row

@@ -16,7 +16,8 @@ from phobos.semantics import ir
 from phobos.semantics.fusion import FusedProgram
 from phobos.semantics.grid import GridDisagrees, GridUnknown, blocks_at, cap_at, grid_of, useful_work_at
 from phobos.semantics.program import Program
-from phobos.semantics.schedules import INTERLEAVED, PERSISTENT
+from phobos.semantics.schedules import INTERLEAVED, PERSISTENT, Root
+from phobos.semantics.values import statements_of
 from phobos.value import value
 
 
@@ -83,8 +84,8 @@ def space(
 ) -> tuple[Variant, ...]:
     """Every variant, the one that runs without tuning first; the last constant varies fastest.
 
-    `program` is the kernel at its default constants. `schedules` and `groups` are those to try; grouping is for
-    schedules that order blocks of more than one dimension, which the caller knows. Grids are added by `with_grids`.
+    `program` is the kernel at its default constants. `schedules` and `groups` are those to try; which of the variants
+    can be is for `worth` to say. Grids are added by `with_grids`.
     """
     constants = tuned_constants(program, fixed)
     first = tuple((constant.name, constant.value) for constant in constants)
@@ -94,6 +95,26 @@ def space(
     return tuple(
         Variant(point, schedule, group) for point, schedule, group in itertools.product(points, schedules, groups)
     )
+
+
+def worth(variant: Variant, program: Program, sizes: Mapping[str, int], grid: tuple[int, ...] | None = None) -> bool:
+    """Whether a variant is one at all: its schedule can be, and its bands for the L2 cache are more than one.
+
+    `program` is the kernel at the variant's constants, `grid` the caller's.
+    """
+    if variant.schedule is None and variant.l2_group == 1:
+        return True
+    if isinstance(program, FusedProgram):
+        return variant.l2_group == 1 and (len(program.fusion.phases) == 1 or variant.schedule in PERSISTENT)
+    if program.is_persistent or any(isinstance(s, ir.Barrier) for s in statements_of(program.body)):
+        return False
+    if variant.l2_group == 1:
+        return True
+    try:
+        extents = blocks_at(program, _known(program, sizes)) if grid is None else (*grid, 1, 1)[:3]
+    except (GridUnknown, GridDisagrees):
+        return False
+    return Root((extents[0], extents[1], extents[2]), variant.l2_group).in_bands
 
 
 def sizes_its_grid(program: Program, schedule: str | None = None) -> bool:
@@ -129,7 +150,7 @@ def with_grids(
 
 def workers(program: Program, sizes: Mapping[str, int], per_sm: int, multiprocessors: int) -> int:
     """How many blocks a grid has with so many CTAs on each multiprocessor: never more than have work."""
-    known = {**{name: constant.value for name, constant in program.constants.items()}, **sizes}
+    known = _known(program, sizes)
     counts = [per_sm * multiprocessors]
     if program.is_persistent:
         useful, cap = useful_work_at(program, known), cap_at(program, known)
@@ -140,3 +161,7 @@ def workers(program: Program, sizes: Mapping[str, int], per_sm: int, multiproces
         with contextlib.suppress(GridUnknown, GridDisagrees):
             counts.append(max(sum(math.prod(blocks_at(part, known)) for part in phase) for phase in phases))
     return max(1, min(counts))
+
+
+def _known(program: Program, sizes: Mapping[str, int]) -> dict[str, int]:
+    return {**{name: constant.value for name, constant in program.constants.items()}, **sizes}

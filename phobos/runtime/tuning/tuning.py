@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,16 +15,17 @@ from typing import TYPE_CHECKING, Any
 from phobos.errors import LaunchError
 from phobos.runtime import gate
 from phobos.runtime.kernel import Kernel
+from phobos.runtime.scheduling import schedule_for
 from phobos.runtime.tuning import keeping
 from phobos.runtime.tuning.executor import Executor, Processes
 from phobos.runtime.tuning.judging import BROKEN, MEASURED, Row, Task, judge
 from phobos.runtime.tuning.keeping import Winner
 from phobos.runtime.tuning.problem import Problem, judged_at
 from phobos.runtime.tuning.search import Report, Search
-from phobos.runtime.tuning.space import Variant, space
+from phobos.runtime.tuning.space import Variant, space, worth
 from phobos.semantics.fusion import FusedProgram
 from phobos.semantics.program import Program
-from phobos.semantics.schedules import BLOCKED, ScheduleError, schedule_called
+from phobos.semantics.schedules import BLOCKED, INTERLEAVED
 from phobos.value import value
 
 if TYPE_CHECKING:
@@ -84,9 +86,12 @@ class Tuning:
         }  # fmt: skip
 
 
+GROUPS = (1, 4, 8, 16)  # blocks along x that stand in a band, where the grid has several bands
+
+
 @value
 class How:
-    """How to tune. None is "try all" for `schedule` and `l2_group`, "the plan's or the variant's" for `grid`.
+    """How to tune. None is "what there is" for `schedules` and `l2_groups`, "the plan's or the variant's" for `grid`.
 
     `budget_s` bounds the whole search, `timeout_s` a kernel; `jobs` processes compile. `fresh` forgets the rows on
     disk. `executor` calls `judged_by` (the judge,
@@ -95,8 +100,8 @@ class How:
 
     grid: tuple[int, ...] | None = None
     resident: int | None = None
-    schedule: str | None = None
-    l2_group: int | None = None
+    schedules: tuple[str, ...] | None = None
+    l2_groups: tuple[int, ...] | None = None
     seed: int = 0
     scratch: tuple[str, ...] = ()
     repeat: int = 20
@@ -127,15 +132,14 @@ def tune(
     """
     begun = perf_counter()
     gate.demand(kernel.findings, kernel.name, on_device=True)
-    try:
-        schedule_called(how.schedule, how.l2_group)
-    except ScheduleError as error:
-        raise LaunchError(str(error)) from None
+    for schedule, group in itertools.product(how.schedules or (None,), how.l2_groups or (None,)):
+        schedule_for(schedule, group)
     program = kernel.analysed(dict(fixed))[1].program
     for name in how.scratch:
         if name not in program.tensors:
             raise LaunchError(f"`{kernel.name}` has no tensor `{name}` that could be workspace")
-    variants = space(program, fixed, _schedules(how, program), _groups(how))
+    sizes = {name: size for name, size in bound.sizes.items() if name not in program.constants}
+    variants = space(program, fixed, _schedules(how, program, device), _groups(how, device))
     base = variants[0]
     tuned = dict(base.constants)
     held = {name: constant.value for name, constant in program.constants.items() if name not in tuned}
@@ -148,12 +152,15 @@ def tune(
         order=kernel.order,
     )  # fmt: skip
     programs = [kernel.analysed(problem.constants(variant))[1].program for variant in variants]
-    problem = judged_at(problem, programs)
+    problem = judged_at(problem, dict.fromkeys(programs))
+    fitting = [v for v, p in zip(variants, programs, strict=True) if worth(v, p, sizes, how.grid)]
+    if not fitting:
+        raise LaunchError(f"`{kernel.name}` cannot run under any of the schedules and groups that were asked for")
     key, card = kernel.key, keeping.card(device)
     rows = keeping.rows_of(problem, key, card, fresh=how.fresh)
     search = Search(
-        problem, variants, {name: n for name, n in bound.sizes.items() if name not in program.constants},
-        known=rows.kept, keep=rows.add, report=report, budget_s=how.budget_s, judged_by=how.judged_by or judge,
+        problem, fitting, sizes, known=rows.kept, keep=rows.add, report=report, budget_s=how.budget_s,
+        judged_by=how.judged_by or judge,
     )  # fmt: skip
 
     def result(*, interrupted: bool) -> Tuning:
@@ -197,17 +204,24 @@ def _order(row: Row) -> tuple[bool, float, str]:
     return row.status not in MEASURED, row.elapsed_ms or 0.0, row.variant.label
 
 
-def _schedules(how: How, program: Program) -> tuple[str | None, ...]:
-    """What there is to try; of kernels with a barrier between them both ways to share out their blocks."""
-    if how.schedule is not None:
-        return (how.schedule.replace("_", "-"),)
-    if isinstance(program, FusedProgram) and len(program.fusion.phases) > 1:
-        return (None, BLOCKED)
-    return (None,)
+def _schedules(how: How, program: Program, device: str) -> tuple[str | None, ...]:
+    """What there is to try; None is what a launch takes that says nothing.
+
+    The reference runs blocks in batches whatever the schedule. `xyz` launches what `flat` does.
+    """
+    if how.schedules is not None:
+        return tuple(schedule.replace("_", "-") for schedule in how.schedules)
+    if device == "cpu" or (program.is_persistent and not isinstance(program, FusedProgram)):
+        return (None,)
+    if isinstance(program, FusedProgram):
+        return (None, BLOCKED if len(program.fusion.phases) > 1 else INTERLEAVED)
+    return (None, INTERLEAVED, BLOCKED)
 
 
-def _groups(how: How) -> tuple[int, ...]:
-    return (1,) if how.l2_group is None else (how.l2_group,)
+def _groups(how: How, device: str) -> tuple[int, ...]:
+    if how.l2_groups is not None:
+        return how.l2_groups
+    return (1,) if device == "cpu" else GROUPS
 
 
 def _grid_constants(program: Any) -> list[Any]:
