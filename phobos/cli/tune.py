@@ -98,7 +98,6 @@ def run(arguments: argparse.Namespace) -> int:
 def tuned(arguments: argparse.Namespace, how: How) -> Tuning:
     """Set up what the command line asks for, and tune. Raises PhobosError; on Ctrl-C prints what there is."""
     import os
-    from dataclasses import replace
 
     from phobos.check.project import read
     from phobos.cli.run import without_kernel
@@ -109,6 +108,7 @@ def tuned(arguments: argparse.Namespace, how: How) -> Tuning:
     from phobos.runtime.headers import runs_of
     from phobos.runtime.kernel import Kernels
     from phobos.runtime.tuning.tuning import tune
+    from phobos.value import replace
 
     order_for(arguments)
     source = read(arguments.file)

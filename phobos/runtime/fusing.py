@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from phobos.runtime.binding import Bound
 from phobos.runtime.faults import refusal
-from phobos.runtime.placing import Extents, GridOption, Placement, extents_of, place
+from phobos.runtime.placing import ASKED, Extents, GridOption, Placement, extents_of, place
 from phobos.runtime.plan import Check, PhasePlan
 from phobos.semantics.fusion import Fusion
 from phobos.semantics.program import Program
@@ -72,7 +72,7 @@ def arranged(bound: Bound, fusion: Fusion, options: LaunchOptions, resident: Cal
                     )  # fmt: skip
                 checks = (*checks, Check("all workers are resident", f"{asked} of at most {held} ({why})", None))
             work = share_out(schedule, grids, held if asked is None else asked)
-            source = f"resident workers: {why}" if asked is None else "as asked for"
+            source = f"resident workers: {why}" if asked is None else ASKED
             if asked is None and work.workers < held:
                 source = f"the blocks of its largest phase; {held} workers could be resident ({why})"
     except ScheduleError as error:

@@ -28,6 +28,7 @@ from phobos.value import value
 
 Extents = tuple[int, int, int]
 GridOption = int | tuple[int, ...] | None
+ASKED = "as asked for"  # where a plan's grid is the caller's
 
 
 @value
@@ -87,7 +88,7 @@ def place(
     checks: list[Check] = []
     count: Extents
     if asked is not None:
-        count, source = asked, "as asked for"
+        count, source = asked, ASKED
     else:
         try:
             count, source = blocks_at(program, bound.sizes), "inferred from the stored spans"
@@ -157,7 +158,7 @@ def _persistent(
     held, why = resident(program)
     if asked is not None:
         checks = [_fits(bound, asked, held, why), *_within_cells(bound, asked)]
-        return Placement(bound, asked, "as asked for", held, why, tuple(checks), ())
+        return Placement(bound, asked, ASKED, held, why, tuple(checks), ())
     count, source = held, f"resident blocks: {why}"
     useful = useful_work_at(program, bound.sizes)
     if useful is not None and useful < count:

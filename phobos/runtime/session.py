@@ -23,7 +23,7 @@ from phobos.runtime.headers import Expectation
 from phobos.runtime.kernel import Kernel, LaunchOptions
 from phobos.runtime.output import Summary, save, summary, writable
 from phobos.runtime.plan import Plan
-from phobos.runtime.tuned import attempt, noted
+from phobos.runtime.tuned import Choice, attempt, noted
 from phobos.value import replace, value
 
 if TYPE_CHECKING:
@@ -252,29 +252,29 @@ class _Runner:
         self.options = options
         self.detect = detect
         self.made: Plan | None = None
-        self.source: str | None = None  # what is said of tuning
+        self.tuned: Choice | None = None
 
     def named(self, arrays: Mapping[str, Any]) -> dict[str, Any]:
         return {**arrays, **self.given.numbers}
 
     def plan(self, device: str) -> Plan:
         made = self._attempt(device, lambda: self._planned(device))
-        return noted(made, self.source)
+        return noted(made, self.tuned)
 
     def done(self, device: str) -> _Done:
         """Run. What was tuned is used where it fits; where that is refused, the run is as it is without."""
         done = self._attempt(device, self.on_cpu if device == "cpu" else lambda: self.on_gpu(device))
-        return replace(done, plan=noted(done.plan, self.source))
+        return replace(done, plan=noted(done.plan, self.tuned))
 
     def _attempt(self, device: str, work: Callable[[], T]) -> T:
-        """`work` with `options` as tuned, if anything was; `source` says so."""
+        """`work` with `options` as tuned, if anything was; `tuned` says so."""
 
         def at(options: LaunchOptions) -> T:
             self.options = options
             return work()
 
         bound = self.kernel.bound((), self.named(self.given.arrays), dict(self.options.constants))
-        made, self.source = attempt(self.kernel, replace(bound, device=device), self.options, at)
+        made, self.tuned = attempt(self.kernel, replace(bound, device=device), self.options, at)
         return made
 
     def _planned(self, device: str) -> Plan:

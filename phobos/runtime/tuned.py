@@ -7,12 +7,12 @@ very arguments (a promise that its tiles break, say), the kernel runs as if it h
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from phobos.errors import CheckError, LaunchError
 from phobos.runtime.faults import said_of
-from phobos.value import value
+from phobos.runtime.placing import ASKED
+from phobos.value import replace, value
 
 if TYPE_CHECKING:
     from phobos.runtime.binding import Bound
@@ -24,10 +24,12 @@ T = TypeVar("T")
 
 @value
 class Choice:
-    """`options` are the caller's with what was tuned filled in; `source` says where it comes from."""
+    """`options` are the caller's with what was tuned filled in; `source` says where it comes from, or why it is not
+    used. `sizes_grid`: the number of blocks or workers is the winner's."""
 
     options: LaunchOptions
     source: str
+    sizes_grid: bool
 
 
 def choice(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Choice | None:
@@ -54,14 +56,14 @@ def choice(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Choice | Non
         sizes = {name: size for name, size in bound.sizes.items() if name not in program.constants}
         chosen = applied(options, variant, constants, program, sizes, _multiprocessors(bound, options))
         what = "constants" if variant.constants else "schedule and grid"
-        return Choice(chosen, f"{what} from tuning, {winner.date}: {variant.label}")
+        return Choice(chosen, f"{what} from tuning, {winner.date}: {variant.label}", variant.per_sm is not None)
     return None
 
 
 def attempt(
     kernel: Kernel, bound: Bound, options: LaunchOptions, launch: Callable[[LaunchOptions], T]
-) -> tuple[T, str | None]:
-    """`launch` with what was tuned, or without where there is nothing or it is refused; and what the plan says of it.
+) -> tuple[T, Choice | None]:
+    """`launch` with what was tuned, or without where there is nothing or it is refused; and what `noted` says of it.
 
     `bound` are the arguments at the caller's own constants.
     """
@@ -69,14 +71,18 @@ def attempt(
     if found is None:
         return launch(options), None
     try:
-        return launch(found.options), found.source
+        return launch(found.options), found
     except (LaunchError, CheckError) as error:
-        return launch(options), f"{found.source} (not used: {said_of(error)})"
+        unused = Choice(options, f"{found.source} (not used: {said_of(error)})", False)
+        return launch(options), unused
 
 
-def noted(plan: Plan, source: str | None) -> Plan:
+def noted(plan: Plan, found: Choice | None) -> Plan:
     """The plan with what is said of tuning."""
-    return plan if source is None else replace(plan, notes=(*plan.notes, source))
+    if found is None:
+        return plan
+    source = "as tuned" if found.sizes_grid and plan.grid_source == ASKED else plan.grid_source
+    return replace(plan, notes=(*plan.notes, found.source), grid_source=source)
 
 
 def _agrees(bound: Bound, options: LaunchOptions, held: dict[str, int], constants: dict[str, int]) -> bool:

@@ -48,10 +48,18 @@ def test_the_command_and_a_run_after_it(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    file = str(ROOT / "examples/gemm.ph")
+    text = (ROOT / "examples/gemm.ph").read_text()
+    (tmp_path / "gemm.ph").write_text(text[text.index("@launch") :])
     sizes = [word for name in "MNK" for word in ("--set", f"{name}=512")]
-    found = json.loads(phobos_("tune", file, *sizes, "--device", "cuda", "--repeat", "3", "--json"))
-    assert len(found["rows"]) == 8 and found["best"] is not None and found["left"] == 0
+    sizes += [word for name in ("A=random", "B=normal", "C=zeros", "alpha=1", "beta=0") for word in ("--arg", name)]
+    file = "gemm.ph"
+    found = json.loads(phobos_("tune", file, *sizes, "--device", "cuda", "--repeat", "3", "--json",
+                               "--l2-group", "1,4"))  # fmt: skip
+    assert found["best"] is not None and found["left"] == 0
+    assert {row["status"] for row in found["rows"]} <= {"ok", "slower"}
+    tried = [row["variant"] for row in found["rows"]]
+    assert {v["schedule"] for v in tried} == {None, "persistent-blocked", "persistent-interleaved"}
+    assert {v["l2_group"] for v in tried} == {1, 4} and len({str(v["constants"]) for v in tried}) == 8
     ran = json.loads(phobos_("run", file, *sizes, "--device", "cuda", "--verify", "--json"))
     assert ran["plan"]["constants"] == found["best"]["variant"]["constants"]
     assert any("constants from tuning" in note for note in ran["plan"]["notes"]) and ran["verified"]["ok"]

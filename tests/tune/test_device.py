@@ -38,7 +38,7 @@ def card(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDriver]:
 @needs_compiler
 def test_a_variant_is_judged_and_then_timed_on_whole_sizes(card: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver, "elapsed_ms", lambda first, last: 0.1)
-    problem = on_card(STAGED, {"N": 400}, {"X": "iota"}, repeat=5, small={"N": 80})
+    problem = on_card(STAGED, {"N": 400}, {"X": "iota"}, repeat=5, small={"N": 80}, seconds=100.0)
     row = judge(problem, Task(Variant((("TILE", 8),), per_sm=1)))
     assert (row.status, row.why, row.grid, row.repeats, row.ctas_per_sm) == ("ok", "", (4, 1, 1), 5, 2)
     assert row.elapsed_ms == pytest.approx(0.05)  # two launches between two events of 0.1 ms

@@ -278,7 +278,8 @@ def test_a_grid_that_was_tuned_is_counted_anew_for_the_sizes_of_a_launch() -> No
     plan = phobos.kernel(STAGED).plan(x(130))
     assert plan.grid == (8, 1, 1)  # 130 is of another class
     plan = phobos.kernel(STAGED).plan(x(99))
-    assert plan.grid == (2, 1, 1) and plan.notes[0].endswith("TILE=4 2/SM")
+    assert plan.grid == (2, 1, 1) and plan.notes[0].endswith("TILE=4 2/SM") and plan.grid_source == "as tuned"
+    assert phobos.kernel(STAGED).plan(x(99), grid=3).grid_source == "as asked for"
 
 
 def test_a_winner_that_breaks_a_promise_at_these_sizes_is_not_used_and_the_plan_says_why() -> None:

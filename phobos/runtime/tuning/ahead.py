@@ -5,8 +5,6 @@ What is compiled is kept on disk, where the process that launches finds it.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from phobos.codegen import cards
 from phobos.codegen.nvrtc import CompileError
 from phobos.errors import CheckError, LaunchError
@@ -23,7 +21,7 @@ from phobos.runtime.tuning.space import Variant
 from phobos.semantics.fusion import FusedProgram
 from phobos.semantics.grid import GridDisagrees, GridUnknown, blocks_at
 from phobos.semantics.schedules import Form
-from phobos.value import value
+from phobos.value import replace, value
 
 
 @value

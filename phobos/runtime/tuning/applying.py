@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from phobos.runtime.kernel import LaunchOptions
 from phobos.runtime.tuning.space import Variant, workers
 from phobos.semantics.fusion import FusedProgram
 from phobos.semantics.program import Program
+from phobos.value import replace
 
 
 def applied(

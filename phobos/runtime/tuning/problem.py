@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from phobos.errors import InputError, KernelFault, LaunchError
@@ -18,12 +17,13 @@ from phobos.runtime.tuning.space import Variant
 from phobos.semantics import ir
 from phobos.semantics.program import Program
 from phobos.semantics.tiles import slice_lengths
-from phobos.value import value
+from phobos.value import replace, value
 
 if TYPE_CHECKING:
     from phobos.runtime.kernel import Kernel
 
-CELLS = 1 << 16  # of all tensors together, where variants are judged
+CELLS = 1 << 16  # of all tensors together, where variants of the reference are judged, one block after another
+CELLS_IN_BATCHES = 1 << 20  # where the reference judges a card
 SECONDS = 1.5  # that the reference may take at these sizes
 SLOW = "slow"
 LEAST_TILES = 2  # of the largest kind along a dimension, so that a loop over tiles goes round
@@ -126,7 +126,7 @@ def judged_at(problem: Problem, programs: Iterable[Program]) -> Problem:
     Raises InputError where the kernel as it is fails in the reference at its own sizes: nothing can be judged by it.
     """
     programs = list(programs)
-    small = shrunk(problem.dims, programs)
+    small = shrunk(problem.dims, programs, CELLS if problem.device == "cpu" else CELLS_IN_BATCHES)
     said = _fails(problem, small)
     while said == SLOW:
         smaller = shrunk(problem.dims, programs, _cells(programs[0], small) // 4)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from phobos.errors import LaunchError
@@ -11,6 +10,7 @@ from phobos.runtime.arrays import Given
 from phobos.runtime.kernel import Kernel
 from phobos.runtime.placing import GridOption
 from phobos.runtime.tuning.tuning import How, Tuning, tune
+from phobos.value import replace
 
 
 def tuned_on(
