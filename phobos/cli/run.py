@@ -34,6 +34,7 @@ EXAMPLE = """
 phobos run examples/staged.ph
 phobos run staged.ph --kernel staged --set N=1048576 --set M=1 --arg X=random:seed=7 --out X=x.npy
 phobos run gemm.ph --arg A=@a.npy --arg B=@b.npy --arg C=zeros --arg alpha=1 --arg beta=0 --out C=c.npy --verify
+phobos run gemm.ph --cluster local --shard M --arg A=@a.npy --arg B=@b.npy --arg C=zeros --out C=c.npy
 phobos run hang.ph --device cpu --scheduler adversarial --seed 3 --detect races
 """
 
@@ -64,6 +65,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--timeout", type=seconds, metavar="S", help="seconds, 0 for none (default: 30 on CUDA)")
     where.add_argument("--debug", action="store_true", help="CUDA: check every point access on the device")
     where.add_argument("--unchecked", action="store_true", help="launch on CUDA although the checker found errors")
+    where.add_argument(
+        "--cluster", metavar="C", help="run on workers: local, local:N, tcp://HOST:PORT or tls://HOST:PORT"
+    )
+    where.add_argument("--shard", type=_shard, metavar="DIM[=PARTS]", help="with --cluster: the extent that is cut")
     look = parser.add_argument_group("looking for faults (reference runtime)")
     look.add_argument("--scheduler", choices=("round-robin", "random", "adversarial"), help="which block runs next")
     look.add_argument("--seed", type=seed, metavar="N", help="of the scheduler, and of arrays without their own")
@@ -159,6 +164,8 @@ def _one(arguments: argparse.Namespace, kernels: Any, header: Run, text: str) ->
         verify=arguments.verify,
         tuned=not arguments.no_tuned,
         expectations=header.expectations,
+        cluster=arguments.cluster,
+        shard=arguments.shard,
     )
     return perform(request)
 
@@ -173,6 +180,13 @@ def without_kernel(message: str, path: str, text: str) -> str:
 
 
 # --- values of options ------------------------------------------------------------------------------------------
+
+
+def _shard(text: str) -> tuple[str, int | None]:
+    name, equals, parts = text.partition("=")
+    if not name.isidentifier() or (equals and not (parts.isdigit() and int(parts) > 0)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not DIM or DIM=PARTS")
+    return name, int(parts) if equals else None
 
 
 def _no_auto(grid: tuple[int, ...] | None) -> tuple[int, ...] | None:

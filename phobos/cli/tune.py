@@ -9,6 +9,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from phobos.cli.arguments import (
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 EXAMPLE = """
 phobos tune examples/staged.ph --set N=1048576
 phobos tune gemm.ph --set M=4096 --set N=4096 --set K=4096 --budget 60 --plot gemm.svg
+phobos tune gemm.ph --set M=4096 --set N=4096 --set K=4096 --cluster local       one worker a GPU
 phobos tune gemm.ph --set BM=128 --device cpu --json        BM is held at 128
 """
 
@@ -57,6 +60,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     where = parser.add_argument_group("where and how")
     where.add_argument("--device", type=device, metavar="D", help="auto, cpu, cuda or cuda:N (default auto)")
+    where.add_argument(
+        "--cluster", metavar="C", help="try variants on workers: local, local:N, tcp://HOST:PORT or tls://HOST:PORT"
+    )
     where.add_argument("--grid", type=grid, metavar="G", help="hold the grid: N or X,Y,Z")
     where.add_argument("--resident", type=positive, metavar="N", help="reference: how many blocks fit at once")
     where.add_argument("--schedule", type=_words, metavar="S[,S]", help="hold the schedule, or try these")
@@ -122,7 +128,9 @@ def tuned(arguments: argparse.Namespace, how: How) -> Tuning:
         raise InputError(without_kernel(str(error), arguments.file, source.text)) from None
     asked = arguments.device or (header.options.get("device") if header else None) or "auto"
     try:
-        where, _ = chosen(device(asked))
+        where = device(asked)
+        if arguments.cluster is None:
+            where, _ = chosen(where)
     except (ValueError, argparse.ArgumentTypeError) as error:
         raise InputError(str(error)) from None
     names = {} if header is None else dict(header.names)
@@ -139,12 +147,23 @@ def tuned(arguments: argparse.Namespace, how: How) -> Tuning:
     bound = kernel.bound((), {**given.arrays, **given.numbers}, fixed)
     files = {name: array for name, array in given.arrays.items() if names[name].startswith("@")}
     texts = {name: text for name, text in names.items() if name not in files and name not in unit.program.constants}
-    with _Bar() as bar:
-        tuning = tune(
-            kernel, bound, texts, files, fixed, where, replace(how, seed=number), bar,
-            lambda so_far: _interrupted(arguments, so_far, bar),
-        )  # fmt: skip
-    return tuning
+    with _on(arguments.cluster, where, replace(how, seed=number)) as (where, how), _Bar() as bar:
+        return tune(
+            kernel, bound, texts, files, fixed, where, how, bar, lambda so_far: _interrupted(arguments, so_far, bar)
+        )
+
+
+@contextmanager
+def _on(cluster: str | None, where: str, how: How) -> Iterator[tuple[str, How]]:
+    """The device to tune on, and how: here, or on the workers of a cluster."""
+    if cluster is None:
+        yield where, how
+        return
+    from phobos.runtime.cluster.tuning import on_cluster
+
+    with on_cluster(cluster, where, how) as (device, told, words):
+        print(f"tuning on the cluster {words}", file=sys.stderr)
+        yield device, told
 
 
 def _seed_of(header: Any) -> int:

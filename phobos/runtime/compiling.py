@@ -149,9 +149,7 @@ def build(module: Module, unit: Unit, options: Options) -> CompiledKernel:
     key = _key(module, unit, options)
     known = cache.emission(key)
     emitted = spelled(module, unit, options) if known is None else known
-    flags = []
-    if program.launch.max_registers:
-        flags.append(f"--maxrregcount={program.launch.max_registers}")
+    flags = _flags(unit)
     _dump(program.name, options.arch, "cu", emitted.text.encode())
     made = cache.compiled(emitted.text, f"{program.name}.cu", options.arch, flags)
     if known is None:
@@ -163,6 +161,18 @@ def build(module: Module, unit: Unit, options: Options) -> CompiledKernel:
         resources_of(made.cubin, emitted.symbol),
         {name: constant.value for name, constant in program.constants.items()},
     )  # fmt: skip
+
+
+def _flags(unit: Unit) -> list[str]:
+    most = unit.program.launch.max_registers
+    return [f"--maxrregcount={most}"] if most else []
+
+
+def lendable(module: Module, unit: Unit, options: Options) -> dict[str, tuple[bytes, bytes]]:
+    """What `cache.lend` takes, so that another machine need not compile the kernel."""
+    made = build(module, unit, options)
+    key = cache.digest_of(made.cuda, f"{unit.program.name}.cu", options.arch, _flags(unit))
+    return {key: (made.cubin, made.ptx.encode())}
 
 
 def _key(module: Module, unit: Unit, options: Options) -> str:

@@ -39,12 +39,13 @@ def constants_in(program: Program, names: Mapping[str, str]) -> dict[str, int]:
 
 
 def arguments(
-    program: Program, names: Mapping[str, str], seed: int, directories: Mapping[str, str], constants: Mapping[str, int]
-) -> Arguments:
+    program: Program, names: Mapping[str, str], seed: int, directories: Mapping[str, str],
+    constants: Mapping[str, int], *, mapped: bool = False,
+) -> Arguments:  # fmt: skip
     """Arrays and numbers out of names and texts. Raises InputError with the name and what to write instead.
 
-    `seed` is for arrays without one of their own; `directories` says, by name,
-    what the path of a file is relative to.
+    `seed` is for arrays without one of their own; `directories` says, by name, what the path of a file is relative to.
+    `mapped` leaves what is in `.npy` files there: the arrays are maps of the files, which only reading brings in.
     """
     known = {*program.tensors, *program.params, *program.dims, *program.constants}
     for name in names:
@@ -72,7 +73,7 @@ def arguments(
     for tensor in program.tensors.values():
         text = names.get(tensor.name)
         if text is not None and text.startswith("@"):
-            files[tensor.name] = held = _file(tensor, text[1:], directories[tensor.name])
+            files[tensor.name] = held = _file(tensor, text[1:], directories[tensor.name], mapped)
             for axis, size in enumerate(tensor.extents):
                 if not isinstance(size, ir.Dim) or axis >= held.ndim:
                     continue
@@ -202,14 +203,14 @@ def _check_magic(path: Path, said: str) -> None:
                 raise InputError(f"{said}: is neither a .npy nor a .npz file")
 
 
-def _file(tensor: ir.Tensor, name: str, directory: str) -> Any:
+def _file(tensor: ir.Tensor, name: str, directory: str, mapped: bool) -> Any:
     path, colon, key = name, "", ""
     if ".npz:" in name:
         path, colon, key = name.rpartition(":")
     said = f"tensor `{tensor.name}`: {path}"
     try:
         _check_magic(Path(directory) / path, said)
-        held = np.load(Path(directory) / path, allow_pickle=False)
+        held = np.load(Path(directory) / path, mmap_mode="r" if mapped else None, allow_pickle=False)
     except InputError:
         raise
     except FileNotFoundError:
@@ -237,4 +238,6 @@ def _file(tensor: ir.Tensor, name: str, directory: str) -> Any:
         held = held.view(ml_dtypes.bfloat16)  # NumPy's files know bf16 as two bytes
     if held.dtype.kind == "O":
         raise InputError(f"{said}: holds pickled objects, which are not read")
+    if isinstance(held, np.memmap) and held.flags.c_contiguous:
+        return held
     return np.ascontiguousarray(held) if held.ndim else held

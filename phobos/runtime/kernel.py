@@ -390,6 +390,30 @@ class Kernel:
         self._again = None  # what was launched before was decided before
         return found
 
+    def map(
+        self, client: Any, arrays: Mapping[str, Any], *, shard: str, parts: int | None = None,
+        constants: Mapping[str, int] | None = None, device: str = "auto", timeout: float | None = None,
+        unchecked: bool = False, debug: bool = False, **numbers: Any,
+    ) -> dict[str, Any]:  # fmt: skip
+        """The kernel on shards of its arrays, on the workers of `client` (a `distributed.Client`).
+
+        `arrays` are NumPy arrays, maps of `.npy` files or dask arrays (with NumPy or CuPy chunks), by tensor name;
+        they stay as they are. `shard` is the extent that is cut, into `parts` (two a worker, if None). `device` is
+        "auto" (a worker's GPU where it has one), "cpu" or "cuda". Gives dask arrays of what the kernel writes, which
+        are computed when they are asked for. Raises CheckError, LaunchError where the kernel cannot be cut there.
+        """
+        from phobos.runtime.cluster.connect import Cluster
+        from phobos.runtime.cluster.running import PARTS
+        from phobos.runtime.cluster.shards import demand_alike, sharded
+
+        workers = Cluster(client, "", "").workers()
+        demand_alike(workers, device)
+        options = LaunchOptions(
+            tuple(sorted((constants or {}).items())), timeout=timeout, unchecked=unchecked, debug=debug
+        )
+        count = PARTS * len(workers) if parts is None else parts
+        return sharded(self, arrays, numbers, shard, count, options, device).arrays
+
     # --- without arguments ----------------------------------------------------------------------------------
 
     def compile(self, target: str = "sm_90a", constants: Mapping[str, int] | None = None) -> Any:

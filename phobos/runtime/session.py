@@ -28,6 +28,7 @@ from phobos.value import replace, value
 
 if TYPE_CHECKING:
     from phobos.runtime.binding import Bound
+    from phobos.runtime.cluster.running import Run as ClusterRun
 
 T = TypeVar("T")
 
@@ -67,6 +68,8 @@ class Request:
     verify: bool
     tuned: bool
     expectations: tuple[Expectation, ...]
+    cluster: str | None = None
+    shard: tuple[str, int | None] | None = None  # the extent, and in how many parts
 
 
 @value
@@ -177,18 +180,49 @@ class _Done:
 
 
 def perform(request: Request) -> Report:
+    if request.cluster is None and request.shard is None:
+        return _perform(request, None)
+    _for_shards(request)
+    from phobos.runtime.cluster.connect import cluster
+    from phobos.runtime.cluster.running import Run
+
+    with cluster(request.cluster or "") as found:
+        return _perform(request, Run(found, request.device))
+
+
+def _for_shards(request: Request) -> None:
+    """Refuse what shards cannot do. Raises InputError."""
+    if request.cluster is None:
+        raise InputError("--shard needs workers: --cluster local, or the address of a scheduler")
+    if request.shard is None:
+        raise InputError("--cluster needs to know how to share the work: --shard DIM, or --shard DIM=PARTS")
+    asked = {
+        "--grid": request.grid, "--resident": request.resident, "--l2-group": request.l2_group,
+        "--schedule": None if request.schedule == "flat" else request.schedule, "--scheduler": request.scheduler,
+        "--detect": request.detect or None,
+    }  # fmt: skip
+    for option, given in asked.items():
+        if given is not None:
+            raise InputError(f"{option} is for a run in one process, not for shards: leave it or --shard out")
+    if any(e.kind == "fault" for e in request.expectations):
+        raise InputError("this run expects a fault, which is looked for in one process: leave --shard out")
+
+
+def _perform(request: Request, shared: ClusterRun | None) -> Report:
     kernel = request.kernel
     fault_wanted = next((e for e in request.expectations if e.kind == "fault"), None)
     for path in request.outputs.values():
         writable(path)
-    if fault_wanted is not None and request.device != "cpu":
+    if shared is not None:
+        device, why = f"cluster {shared.cluster.address}", shared.words
+    elif fault_wanted is not None and request.device != "cpu":
         device, why = "cpu", "reference runtime: a fault is expected"
     else:
         try:
             device, why = chosen(request.device)
         except ValueError as error:
             raise InputError(str(error)) from None
-    on_gpu = device != "cpu"
+    on_gpu = device != "cpu" if shared is None else shared.on_gpu
 
     def report(**parts: Any) -> Report:
         filled: dict[str, Any] = {
@@ -207,7 +241,9 @@ def perform(request: Request) -> Report:
     except CheckError as error:
         return report(findings=error.diagnostics, code=1)
     program = unit.program
-    given = arguments(program, request.names, request.seed, _directories(request), constants)
+    given = arguments(
+        program, request.names, request.seed, _directories(request), constants, mapped=shared is not None
+    )
     for name in request.outputs:
         if name not in program.tensors:
             raise InputError(f"--out {name}: `{kernel.name}` has no tensor `{name}`")
@@ -216,13 +252,14 @@ def perform(request: Request) -> Report:
         detect = (*detect, "races")
     options = LaunchOptions(
         tuple(sorted(constants.items())), request.grid, request.resident, request.schedule, request.l2_group, None,
-        request.timeout, request.unchecked, request.debug, request.keep, tuned=request.tuned and not _exact(request),
+        request.timeout, request.unchecked, request.debug, request.keep,
+        tuned=request.tuned and not _exact(request) and shared is None,
     )  # fmt: skip
     runner = _Runner(request, kernel, given, options, detect)
     try:
         if request.plan_only:
-            return report(plan=runner.plan(device), code=0)
-        done = runner.done(device)
+            return report(plan=runner.plan(device) if shared is None else runner.plan_of(shared), code=0)
+        done = runner.done(device) if shared is None else runner.on_cluster(shared)
     except LaunchError as error:
         if error.kind is None:
             raise
@@ -320,6 +357,24 @@ class _Runner:
         result = run(self.kernel, bound, self.watched(), device, self.request.repeat)
         self.made = self.explained(result.plan)
         return _Done(self.made, bound, result.arrays, median(result.elapsed_ms), None)
+
+    def plan_of(self, shared: ClusterRun) -> Plan:
+        assert self.request.shard is not None
+        return shared.plan(
+            self.kernel, self.given.arrays, self.given.numbers, self.request.shard, self.watched_on(shared)
+        )[0]  # fmt: skip
+
+    def on_cluster(self, shared: ClusterRun) -> _Done:
+        assert self.request.shard is not None
+        ran = shared.run(
+            self.kernel, self.given.arrays, self.given.numbers, self.request.shard, self.watched_on(shared),
+            self.request.repeat, _Progress,
+        )  # fmt: skip
+        self.made = ran.plan
+        return _Done(ran.plan, ran.bound, {**self.given.arrays, **ran.arrays}, ran.elapsed_ms, None)
+
+    def watched_on(self, shared: ClusterRun) -> LaunchOptions:
+        return self.watched() if shared.on_gpu else self.options
 
     def watched(self) -> LaunchOptions:
         """On a GPU a run from the command line has a time limit unless told otherwise."""

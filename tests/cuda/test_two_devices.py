@@ -25,7 +25,7 @@ def test_a_kernel_runs_on_the_card_of_its_arrays(cupy, current: int) -> None:
             y, z = cupy.zeros_like(x), cupy.full(50_000, 4.0, numpy.float32)
         with cupy.cuda.Device(current):
             made(x, y)
-            staged(z, stages=20)
+            staged(z, stages=40)
             assert cupy.cuda.Device().id == current
         launch.synchronize(device)
         with cupy.cuda.Device(device):

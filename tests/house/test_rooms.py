@@ -99,6 +99,8 @@ def test_a_room_imports_only_rooms_above_it(room: str) -> None:
         ("cupy", ("runtime.cuda",)),
         ("lark", ("syntax",)),
         ("cuda", ("codegen",)),
+        ("dask", ("runtime.cluster",)),
+        ("distributed", ("runtime.cluster",)),
     ],
 )
 def test_a_library_has_one_home(package: str, rooms: tuple[str, ...]) -> None:
@@ -106,7 +108,7 @@ def test_a_library_has_one_home(package: str, rooms: tuple[str, ...]) -> None:
         f"{path.relative_to(ROOT)}:{line}"
         for module, path in modules()
         for imported, line in imports(path)
-        if imported.split(".")[0] == package and room_of(module) not in rooms
+        if imported.split(".")[0] == package and not module.startswith(tuple(f"phobos.{room}" for room in rooms))
     ]
     assert not wrong
 
@@ -132,6 +134,7 @@ def loaded_by(code: str) -> set[str]:
 
 
 HEAVY = {"pygls", "lsprotocol", "cupy", "cuda", "numpy", "ml_dtypes", "rich", "pathspec", "asyncio", "tomllib"}
+HEAVY |= {"dask", "distributed", "tornado"}
 
 
 def test_checking_loads_nothing_heavy() -> None:
@@ -160,7 +163,8 @@ def test_checking_does_not_load_what_only_other_commands_need() -> None:
 
 
 def test_the_server_loads_no_array_library() -> None:
-    assert not loaded_by("import phobos.cli.lsp, phobos.lsp") & {"cupy", "cuda", "numpy", "ml_dtypes"}
+    loaded = loaded_by("import phobos.cli.lsp, phobos.lsp")
+    assert not loaded & {"dask", "distributed", "cupy", "cuda", "numpy", "ml_dtypes"}
 
 
 def test_every_file_begins_by_saying_what_it_knows() -> None:

@@ -104,6 +104,14 @@ def device_name(device: int) -> str:
 
 
 @functools.cache
+def identity(device: int) -> str:
+    """A name of the card that no other has, in whatever process and order it is seen."""
+    name = (ctypes.c_ubyte * 16)()
+    call("cuDeviceGetUuid_v2", ctypes.byref(name), ctypes.c_int(handle(device)))
+    return bytes(name).hex()
+
+
+@functools.cache
 def attribute(device: int, which: int) -> int:
     number = ctypes.c_int()
     call("cuDeviceGetAttribute", ctypes.byref(number), which, ctypes.c_int(handle(device)))

@@ -90,12 +90,21 @@ GROUPS = (1, 4, 8, 16)  # blocks along x that stand in a band, where the grid ha
 
 
 @value
+class Machine:
+    """The device that variants are judged on: `arch` "" for the reference runtime; `card` as `keeping.card` has it."""
+
+    arch: str
+    multiprocessors: int
+    card: str
+
+
+@value
 class How:
     """How to tune. None is "what there is" for `schedules` and `l2_groups`, "the plan's or the variant's" for `grid`.
 
     `budget_s` bounds the whole search, `timeout_s` a kernel; `jobs` processes compile. `fresh` forgets the rows on
-    disk. `executor` calls `judged_by` (the judge,
-    if None), in a process of this machine if None.
+    disk. `executor` calls `judged_by` (the judge, if None), in a process of this machine if None; where it does so on
+    other machines, `machine` says what they have.
     """
 
     grid: tuple[int, ...] | None = None
@@ -111,6 +120,7 @@ class How:
     fresh: bool = False
     executor: Executor | None = None
     judged_by: Callable[[Problem, Task], Row] | None = None
+    machine: Machine | None = None
 
 
 def tune(
@@ -145,18 +155,19 @@ def tune(
     held = {name: constant.value for name, constant in program.constants.items() if name not in tuned}
     bound_by_launch = {c.name for c in _grid_constants(program)} - set(fixed)
     held = {name: number for name, number in held.items() if name not in bound_by_launch}
-    arch, multiprocessors = _machine(device)
+    machine = how.machine or machine_of(device)
+    arch = machine.arch
     problem = Problem(
         kernel.path, kernel.text, kernel.name, dict(names), dict(arrays), how.seed, dict(bound.dims), dict(bound.dims),
-        held, base, device, arch, multiprocessors, how.grid, how.resident, how.scratch, how.repeat, how.timeout_s,
-        order=kernel.order,
+        held, base, device, arch, machine.multiprocessors, how.grid, how.resident, how.scratch, how.repeat,
+        how.timeout_s, order=kernel.order,
     )  # fmt: skip
     programs = [kernel.analysed(problem.constants(variant))[1].program for variant in variants]
     problem = judged_at(problem, dict.fromkeys(programs))
     fitting = [v for v, p in zip(variants, programs, strict=True) if worth(v, p, sizes, how.grid)]
     if not fitting:
         raise LaunchError(f"`{kernel.name}` cannot run under any of the schedules and groups that were asked for")
-    key, card = kernel.key, keeping.card(device)
+    key, card = kernel.key, machine.card
     rows = keeping.rows_of(problem, key, card, fresh=how.fresh)
     search = Search(
         problem, fitting, sizes, known=rows.kept, keep=rows.add, report=report, budget_s=how.budget_s,
@@ -230,16 +241,17 @@ def _grid_constants(program: Any) -> list[Any]:
     return [constant.constant for constant in grid_of(program).constants if constant.stride_form]
 
 
-def _machine(device: str) -> tuple[str, int]:
-    """The architecture and the multiprocessors of a device."""
+def machine_of(device: str) -> Machine:
+    """What there is to know of a device of this machine."""
     if device == "cpu":
-        return "", 1
+        return Machine("", 1, keeping.card(device))
     from phobos.codegen import cards
     from phobos.runtime.cuda import driver, host
 
     number = host.number_of(device)
     with driver.on(number):
-        return cards.arch_of(*driver.capability(number)), driver.multiprocessors(number)
+        arch = cards.arch_of(*driver.capability(number))
+        return Machine(arch, driver.multiprocessors(number), keeping.card(device))
 
 
-__all__ = ["How", "Tuning", "Variant", "tune"]
+__all__ = ["How", "Machine", "Tuning", "Variant", "tune"]

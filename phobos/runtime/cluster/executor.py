@@ -1,0 +1,161 @@
+"""The variants of a kernel that is tuned, tried on the workers of a cluster: one task a worker at a time, so that a
+GPU that times one does nothing else.
+
+A worker that is lost loses its task, which another one does again; a task that loses two workers is given up and says
+so. A task that takes too long is given up, and its worker started anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from time import monotonic
+from typing import Any
+
+from phobos.runtime.cluster.connect import DEATHS, Cluster
+from phobos.runtime.cluster.waiting import Watch, alive, some
+from phobos.runtime.tuning.executor import START_S, Lost
+from phobos.value import value
+
+TICK_S = 0.5
+
+Lent = Mapping[str, tuple[bytes, bytes]]
+
+
+def nothing(shared: Any, task: Any) -> Lent:
+    return {}
+
+
+def called(function: Callable[[Any, Any], Any], shared: Any, task: Any, lent: Lent) -> Any:
+    """On a worker: `lent` are cubins that were compiled elsewhere."""
+    if lent:
+        from phobos.codegen import cache
+
+        cache.lend(lent)
+    try:
+        return function(shared, task)
+    except Exception as error:
+        return Lost("failed", f"{type(error).__name__}: {error}")
+
+
+@value
+class _Run:
+    """A task on a worker. `until` is when it has taken too long, `lost` how many workers it has taken with it."""
+
+    task: Any
+    worker: str
+    until: float
+    lost: int
+
+
+class Workers:
+    """An `Executor` of tuning. `along(shared, task)` gives the cubins that a task needs."""
+
+    def __init__(self, cluster: Cluster, along: Callable[[Any, Any], Lent] = nothing) -> None:
+        self.cluster = cluster
+        self.along = along
+        self._running: dict[Any, _Run] = {}
+        self._leaving: set[str] = set()  # workers that are started anew
+        self._came: dict[str, float] = {}  # when a worker was first seen
+
+    def map(
+        self, function: Callable[[Any, Any], Any], shared: Any, tasks: Iterator[Any], limit_s: float
+    ) -> Iterator[tuple[Any, Any | Lost]]:
+        self.close()
+        watch = Watch(self.cluster.client)
+        again: list[tuple[Any, int]] = []
+        more, done = True, 0
+        while True:
+            live = self._live()
+            for future, run in list(self._running.items()):
+                if run.worker in live:
+                    continue
+                self._forget(future)
+                if run.lost + 1 < DEATHS:
+                    again.append((run.task, run.lost + 1))
+                else:
+                    done += 1
+                    yield run.task, Lost("crashed", f"its worker ended {DEATHS} times while it ran")
+            busy = {run.worker for run in self._running.values()}
+            for worker in sorted(set(live) - busy):
+                if again:
+                    task, lost = again.pop()
+                elif more:
+                    try:
+                        task, lost = next(tasks), 0
+                    except StopIteration:
+                        more = False
+                        break
+                else:
+                    break
+                self._begin(function, shared, task, worker, limit_s, lost)
+            if not (self._running or again or more):
+                return
+            for future, run in self._ended(limit_s):
+                done += 1
+                yield run.task, self._result(future, limit_s)
+            watch.look(done)
+
+    def _live(self) -> list[str]:
+        live = [worker for worker in alive(self.cluster.client) if worker not in self._leaving]
+        for worker in live:
+            self._came.setdefault(worker, monotonic())
+        return live
+
+    def _begin(
+        self, function: Callable[[Any, Any], Any], shared: Any, task: Any, worker: str, limit_s: float, lost: int
+    ) -> None:
+        future = self.cluster.client.submit(
+            called, function, shared, task, self.along(shared, task), pure=False, workers=[worker],
+            allow_other_workers=False,
+        )  # fmt: skip
+        now = monotonic()
+        is_new = now - self._came[worker] < START_S  # it has to load what it needs
+        self._running[future] = _Run(task, worker, now + limit_s + (START_S if is_new else 0.0), lost)
+
+    def _ended(self, limit_s: float) -> list[tuple[Any, _Run]]:
+        """Those that have a result or have taken too long, after waiting a little for one of them."""
+        some(self.cluster.client, list(self._running), TICK_S)
+        now = monotonic()
+        ended = [(future, run) for future, run in self._running.items() if future.done() or now > run.until]
+        for future, run in ended:
+            del self._running[future]
+            if not future.done():
+                self._forget(future)
+                self._restart(run.worker)
+        return ended
+
+    def _restart(self, worker: str) -> None:
+        """Meanwhile the others go on; it comes back under another address."""
+        self._leaving.add(worker)
+
+        def restart() -> None:
+            with contextlib.suppress(Exception):
+                self.cluster.client.restart_workers([worker], timeout=START_S)
+
+        threading.Thread(target=restart, daemon=True).start()
+
+    def _result(self, future: Any, limit_s: float) -> Any | Lost:
+        from distributed.scheduler import KilledWorker
+
+        if future.status == "finished":
+            return future.result()
+        if future.status != "error":
+            return Lost("hung", f"no answer within {limit_s:g} s, so its worker was started anew")
+        try:
+            error = future.exception()
+        except Exception as raised:
+            error = raised
+        if isinstance(error, KilledWorker):
+            return Lost("crashed", "its worker ended while it ran, again and again")
+        return Lost("failed", f"{type(error).__name__}: {error}")
+
+    def _forget(self, future: Any) -> None:
+        self._running.pop(future, None)
+        with contextlib.suppress(Exception):
+            future.cancel(force=True)
+
+    def close(self) -> None:
+        for future in list(self._running):
+            self._forget(future)
