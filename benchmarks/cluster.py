@@ -142,7 +142,8 @@ def problem_of(device: str) -> tuple[Problem, list[Any]]:
 def sweep(found: Cluster, problem: Problem, variants: list[Any]) -> dict[str, float]:
     """Seconds in which all variants were judged and timed, after they were compiled."""
     executor = Workers(found, cubins)
-    list(executor.map(judge, problem, iter(map(Task, variants[: len(found.workers())])), 90.0))  # they load what they need
+    first = variants[: len(found.workers())]
+    list(executor.map(judge, problem, iter([Task(v) for v in first]), 90.0))  # they load what they need
     begun = perf_counter()
     rows = [row for _, row in executor.map(judge, problem, iter([Task(v) for v in variants]), 90.0)]
     seconds = perf_counter() - begun

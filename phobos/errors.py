@@ -31,9 +31,6 @@ class CheckError(PhobosError):
         super().__init__(message)
         self.diagnostics = tuple(diagnostics)
 
-    def __reduce__(self) -> tuple[object, ...]:  # so that it can come from another process, as those below
-        return CheckError, (str(self), self.diagnostics)
-
 
 class LaunchError(PhobosError):
     """A launch was refused before anything ran.
@@ -47,9 +44,6 @@ class LaunchError(PhobosError):
         self.kind = kind
         self.diagnostic = diagnostic
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return LaunchError, (str(self), self.kind, self.diagnostic)
-
 
 class KernelFault(PhobosError):
     """A kernel went wrong while it ran. `kind`, where (`diagnostic`) and which blocks."""
@@ -59,6 +53,3 @@ class KernelFault(PhobosError):
         self.kind = kind
         self.diagnostic = diagnostic
         self.blocks = tuple(blocks)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return KernelFault, (str(self), self.kind, self.diagnostic, self.blocks)

@@ -112,11 +112,27 @@ def _planned(kernel: Kernel, cut: shards.Sharded, options: LaunchOptions, device
     if beside and len(sizes) > 1:
         said += f", each with its neighbours' cells: {' and '.join(beside)}"
     dim = program.dims[cut.cut.dim]
+    grid = blocks_at(program, bound.sizes)
+    blocks = grid[0] * grid[1] * grid[2]
     return Plan(
-        kernel=kernel.name, device=device, grid=blocks_at(program, bound.sizes),
-        grid_source="of the whole; each shard has its part", block=program.launch.threads,
-        constants={name: constant.value for name, constant in program.constants.items()}, schedule="flat",
-        shared_bytes=None, registers=None, ctas_per_sm=None, limiter=None, resident=None, timeout_s=options.timeout,
+        kernel=kernel.name,
+        device=device,
+        grid=grid,
+        grid_source="of the whole; each shard has its part",
+        block=program.launch.threads,
+        constants={name: constant.value for name, constant in program.constants.items()},
+        schedule="flat",
+        shared_bytes=None,
+        registers=None,
+        ctas_per_sm=None,
+        limiter=None,
+        resident=None,
+        timeout_s=options.timeout,
         timeout_source="a shard" if options.timeout else "",
-        checks=(Check(f"shards along `{cut.cut.dim}`", said, bound.line(dim.span)),), notes=(),
-    )  # fmt: skip
+        checks=(Check(f"shards along `{cut.cut.dim}`", said, bound.line(dim.span)),),
+        notes=(),
+        l2_group=1,
+        workers=blocks,
+        tiles=blocks,
+        rounds=1,
+    )
