@@ -82,7 +82,7 @@ def _made(
             raise InputError(f"--set {name}: `{kernel.name}` has no constant, extent or parameter of that name")
     module, unit = kernel.analysed({name: n for name, n in constants.items() if name not in sizes})
     try:
-        gate.demand(gate.own_errors(module, unit), kernel.name, on_device=False)
+        gate.demand_program(module, unit, kernel.name)
     except CheckError as error:
         raise InputError(f"{error}; `phobos check {kernel.path}` shows where") from None
     multiples = tuple(sorted(n for n, extent in sizes.items() if n in program.dims and extent % MULTIPLE == 0))

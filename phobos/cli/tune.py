@@ -139,7 +139,7 @@ def tuned(arguments: argparse.Namespace, how: How) -> Tuning:
     gate.demand(kernel.findings, kernel.name, on_device=True)
     fixed = constants_in(kernel.analysed()[1].program, names)
     module, unit = kernel.analysed(fixed)
-    gate.demand(gate.own_errors(module, unit), kernel.name, on_device=False)
+    gate.demand_program(module, unit, kernel.name)
     own = {name for name, _ in arguments.arg}
     folders = {name: "." if name in own else os.path.dirname(arguments.file) or "." for name in names}
     number = arguments.seed if arguments.seed is not None else _seed_of(header)

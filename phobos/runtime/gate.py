@@ -45,6 +45,25 @@ def own_errors(module: Module, unit: Unit) -> list[Diagnostic]:
     return [worded(problem).map_spans(lambda span: module.absolute(unit, span)) for problem in errors]
 
 
+def demand_program(module: Module, unit: Unit, kernel: str, found: Sequence[Diagnostic] = ()) -> None:
+    """Raises CheckError where there is no program to run: by `found`, by the builder, or as a barrier has no tensor."""
+    from phobos.semantics import ir
+    from phobos.semantics.walking import statements_of
+
+    own = own_errors(module, unit)
+    demand([*found, *own], kernel, on_device=False)
+    if not own:
+        return
+    without = [
+        module.absolute(unit, one.argument)
+        for one in statements_of(unit.program.body)
+        if isinstance(one, ir.Barrier) and one.tensor.name not in unit.program.tensors
+    ]
+    if without:
+        against = [error for error in own if error.span in without] or own
+        raise CheckError(f"`{kernel}` was not run: {against[0].code} {against[0].message}", against)
+
+
 def stopping(found: Sequence[Diagnostic], *, on_device: bool) -> list[Diagnostic]:
     """The findings that forbid a run there."""
     groups = STOPS_ALL + STOPS_DEVICE if on_device else STOPS_ALL

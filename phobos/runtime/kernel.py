@@ -216,8 +216,8 @@ class Kernel:
         except ValueError as error:
             raise LaunchError(str(error)) from None
         names = self.name.split("+")
-        errors = [error for name in names for error in gate.own_errors(module, module.kernels[name])]
-        gate.demand(errors, self.name, on_device=False)
+        for name in names:
+            gate.demand_program(module, module.kernels[name], self.name)
         try:
             return fused(module, names, order)
         except NotFusible as error:
@@ -245,7 +245,7 @@ class Kernel:
     def bound(self, arguments: tuple[Any, ...], named: Mapping[str, Any], constants: Mapping[str, int]) -> Bound:
         """Arguments matched to parameters at these constants. Raises CheckError, LaunchError."""
         module, unit = self.analysed(constants)
-        gate.demand(self.findings + gate.own_errors(module, unit), self.name, on_device=False)
+        gate.demand_program(module, unit, self.name, self.findings)
         return bind(module, unit, unit.program, arguments, named)
 
     # --- running it -----------------------------------------------------------------------------------------
@@ -419,7 +419,7 @@ class Kernel:
     def compile(self, target: str = "sm_90a", constants: Mapping[str, int] | None = None) -> Any:
         """Compile for a target with NVRTC, no GPU needed: cubin, PTX, registers, shared bytes."""
         module, unit = self.analysed(constants)
-        gate.demand(self.findings + gate.own_errors(module, unit), self.name, on_device=False)
+        gate.demand_program(module, unit, self.name, self.findings)
         from phobos.runtime.compiling import compiled
 
         return compiled(self, module, unit, target)
@@ -427,7 +427,7 @@ class Kernel:
     def persistent_grid(self, constants: Mapping[str, int] | None = None, device: int | None = None) -> int:
         """How many blocks of this kernel a GPU holds at once; by default the one that is current in this thread."""
         module, unit = self.analysed(constants)
-        gate.demand(self.findings + gate.own_errors(module, unit), self.name, on_device=False)
+        gate.demand_program(module, unit, self.name, self.findings)
         from phobos.runtime.cuda import driver
         from phobos.runtime.cuda.launch import resident_blocks
 

@@ -237,7 +237,7 @@ def _perform(request: Request, shared: ClusterRun | None) -> Report:
         gate.demand(kernel.findings, kernel.name, on_device=on_gpu and not request.unchecked)
         constants = constants_in(kernel.analysed()[1].program, request.names)
         module, unit = kernel.analysed(constants)
-        gate.demand(gate.own_errors(module, unit), kernel.name, on_device=False)
+        gate.demand_program(module, unit, kernel.name)
     except CheckError as error:
         return report(findings=error.diagnostics, code=1)
     program = unit.program

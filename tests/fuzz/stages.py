@@ -17,6 +17,7 @@ from phobos.check import check
 from phobos.errors import KernelFault, PhobosError
 from phobos.ide.document import Document
 from phobos.lowering.options import Options
+from phobos.runtime import gate
 from phobos.runtime.compiling import spelled
 from phobos.runtime.given import arguments
 from phobos.runtime.kernel import Kernels
@@ -89,6 +90,7 @@ def _through(text: str, rng: random.Random, codes: set[str]) -> Iterator[str]:
     kernel = kernels[rng.choice(kernels.names)]
     try:
         module, unit = kernel.analysed()
+        gate.demand_program(module, unit, kernel.name)
         spelled(module, unit, Options(arch=rng.choice(("sm_75", "sm_80", "sm_90a", "sm_120"))))
         yield "emitted"
     except PhobosError:

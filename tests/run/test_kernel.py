@@ -247,3 +247,20 @@ def test_torch_like_arrays_are_taken_through_dlpack() -> None:
     x, y = ones(8), ones(8)
     phobos.kernel(SAXPY)(Foreign(x), Foreign(y), 2.0)
     assert (y == 3).all()
+
+
+def test_a_barrier_without_a_tensor_is_nothing_to_run() -> None:
+    """The name is a parameter's, and hidden: a finding of the second group, but there is no program behind it."""
+    text = """
+@persistent
+kernel k(Z: tensor<f32>[N], BAR: tensor<i32>[2]) {
+  let BAR = 1
+  grid_barrier(BAR)
+  Z[ctx.block.x] = 1.0
+}
+"""
+    made = phobos.kernel(text)
+    arrays = {"Z": np.zeros(4, "f4"), "BAR": np.zeros(2, "i4")}
+    for tried in (made, made.plan, made.reference, lambda **more: made.compile()):
+        with pytest.raises(phobos.CheckError, match="PH206"):
+            tried(**arrays)
