@@ -87,10 +87,10 @@ class Kept:
 
     @property
     def proof(self) -> str:
-        last = "and stored once, after them" if self.stored else "and never stored"
+        last = "stored once behind" if self.stored else "never stored"
         return (
-            f"no other block touches the tiles a block takes of `{self.tensor.name}` over {_count(self.stretch)}: "
-            f"they are loaded once, before them, {last}"
+            f"no other block touches a block's tiles of `{self.tensor.name}` around {_count(self.stretch)}, "
+            f"so they are loaded once in front and {last}"
         )
 
 
@@ -430,7 +430,7 @@ def _alike(a: Walk | None, b: Walk | None) -> bool:
 
 
 def _count(stretch: Stretch) -> str:
-    return "the barrier" if len(stretch.barriers) == 1 else f"{len(stretch.barriers)} barriers"
+    return "the barrier" if len(stretch.barriers) == 1 else f"the {len(stretch.barriers)} barriers"
 
 
 __all__ = ["Kept", "OnChip", "Refusal", "on_chip_of", "rounds_at"]

@@ -184,7 +184,7 @@ def test_facts_tell_what_may_stay_and_why_not() -> None:
 
     x, y = facts_of(lower(program), line_of)["on_chip"]
     assert (x["tensor"], x["may_stay"], x["registers_per_tile"], x["stored"]) == ("X", True, 4, True)
-    assert "no other block touches" in x["reason"] and "over 2 barriers" in x["reason"]
+    assert "no other block touches" in x["reason"] and "around the 2 barriers" in x["reason"]
     assert y == {
         "tensor": "Y",
         "may_stay": False,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy
 import pytest
 
+from phobos.cli import main
 from phobos.runtime.cuda import launch
 from phobos.runtime.kernel import Kernels
 from tests.codegen.test_on_chip import KERNELS, stays
@@ -78,3 +79,12 @@ def test_a_captured_launch_replays(cupy) -> None:
         graph.launch(stream)
     stream.synchronize()
     assert bool((x == 2.0 + 2.0**6).all())
+
+
+def test_the_command_says_what_stays_and_agrees_with_the_reference(cupy, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["run", "examples/staged.ph", "--device", "cuda", "--verify"]
+    assert main(words) == 0
+    assert "`X` stays on chip" in capsys.readouterr().out
+    assert main([*words, "--no-keep"]) == 0
+    shown = capsys.readouterr().out
+    assert "`X` goes through memory at every barrier, as asked for" in shown and "stays on chip" not in shown
