@@ -45,6 +45,7 @@ class Side:
         self.cells: Cells | None = None
         self.length = "0"
         self.walks = False  # `walk` keeps the place where its copies begin
+        self.whole: str | None = None  # the same in all steps: that no cell lies outside; None where steps differ
 
     @property
     def turned(self) -> bool:
@@ -201,6 +202,11 @@ class Side:
             return None
         return _Order(width, rows, down // rows, first, start)
 
+    def ahead(self) -> None:
+        """The copies of a whole step from where they begin, or none: nothing is decided between them."""
+        self._ordered("more", self._widest())
+        self.context.out.line(f"{self.name}_from += {self.name}_step;")
+
     def _ordered(self, inside: str, width: int) -> bool:
         """Spell those copies, if it can be."""
         order, out, cells = self._order(width), self.context.out, self.cells
@@ -243,12 +249,16 @@ class Side:
             define()
             self.open()
             assert self.cells is not None
-            order = self._order(self._widest())
+            cells, order = self.cells, self._order(self._widest())
             if order is not None:
                 out.line(f"const int first = {order.first}, along = {order.start};")
                 out.line(f"return {self._from()};")
-            steady = order is not None and _is_even(context, self.cells.access)
-            cell = spelling.CELLS[self.cells.dtype]
+            steady = order is not None and _is_even(context, cells.access)
+            cell, inside = spelling.CELLS[cells.dtype], " && ".join(cells.whole())
+        if inside and all(_stays(context, cells, axis) for axis, needed in enumerate(cells.needed) if needed):
+            self.whole = f"{self.name}_whole"
+        elif not inside:
+            self.whole = ""
         context.views.clear()
         context.views.update(views)
         context.declared.clear()
@@ -259,6 +269,17 @@ class Side:
         self.walks = True
         out.line(f"const {cell}* {self.name}_from = {self.name}_at({lo});")
         out.line(f"const long long {self.name}_step = {self.name}_at({lo} + {step}) - {self.name}_from;")
+        if self.whole:
+            with out.lambda_(f"auto {self.name}_inside = [&](const long long {name})"):
+                define()
+                self.open()
+                assert self.cells is not None
+                out.line(f"return {' && '.join(self.cells.whole())};")
+            context.views.clear()
+            context.views.update(views)
+            context.declared.clear()
+            context.declared.update(declared)
+            out.line(f"const bool {self.whole} = {self.name}_inside({lo});")
 
     def _keep(self, width: int, same: bool) -> None:
         """`x` to its place, in one access where it lies there as it comes."""
@@ -292,6 +313,13 @@ def _is_even(context: Context, access: ir.Access) -> bool:
             if sum(atom[0] == "round" for atom in monomial) > 1:
                 return False
     return True
+
+
+def _stays(context: Context, cells: Cells, axis: int) -> bool:
+    """Whether an access begins at one place of an axis in all rounds of whatever loop."""
+    sub = cells.access.subs[axis]
+    first = context.lowered.values.poly(sub.index if isinstance(sub, ir.PointSub) else sub.first)
+    return all(atom[0] in ("dim", "param", "const", "block", "blocks") for atom in first.atoms)
 
 
 def _at(cells: Cells, k_last: bool) -> tuple[str, ...]:
