@@ -1,5 +1,6 @@
 """Cubins kept on disk, by content: the text, the options, the architecture and the compiler. Beside them the texts,
-by what they were spelled from, so that a kernel that is known is neither lowered nor spelled again.
+by what they were spelled from, so that a kernel that is known is neither lowered nor spelled again; and of kernels that
+the checker lets pass the codes of what it said, so that they are not checked again by every process.
 
 A file is written under another name and then renamed, so that many processes may share the folder and a killed
 one leaves nothing half written. What is read is verified against a digest. The folder is private to the user and
@@ -12,7 +13,6 @@ import contextlib
 import functools
 import hashlib
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -88,9 +88,28 @@ def keep_emission(key: str, emitted: Emitted) -> None:
     _write(key, to_bytes(emitted), b"")
 
 
+def verdict(key: str) -> tuple[str, ...] | None:
+    """The codes that were kept for a key."""
+    found = _read(key)
+    return None if found is None else tuple(found[0].decode().split())
+
+
+def keep_verdict(key: str, codes: Sequence[str]) -> None:
+    _write(key, " ".join(codes).encode(), b"")
+
+
 def emission_key(parts: Sequence[str]) -> str:
     """`parts` say all that a text is spelled from; with them counts this very package, file by file."""
-    digest = hashlib.sha256(b"emission\0")
+    return _named(b"emission", parts)
+
+
+def verdict_key(parts: Sequence[str]) -> str:
+    """`parts` say all that the checker goes by; with them counts this very package, file by file."""
+    return _named(b"verdict", parts)
+
+
+def _named(kind: bytes, parts: Sequence[str]) -> str:
+    digest = hashlib.sha256(kind + b"\0")
     for part in (*parts, package()):
         digest.update(part.encode(errors="surrogatepass"))
         digest.update(b"\0")
@@ -99,10 +118,10 @@ def emission_key(parts: Sequence[str]) -> str:
 
 @functools.cache
 def package() -> str:
-    """Size and time of every file that has a part in what is spelled."""
+    """Size and time of every file that has a part in what is spelled, or in what is said of a kernel."""
     root = Path(__file__).resolve().parents[1]
     found = []
-    for room in ("syntax", "language", "semantics", "lowering", "codegen"):
+    for room in ("syntax", "language", "semantics", "lowering", "codegen", "check", "check/rules"):
         with contextlib.suppress(OSError):
             for entry in os.scandir(root / room):
                 state = entry.stat()
@@ -161,6 +180,8 @@ def _read(key: str) -> tuple[bytes, bytes] | None:
 
 
 def _write(key: str, cubin: bytes, ptx: bytes) -> None:
+    import tempfile
+
     body = len(cubin).to_bytes(8, "little") + cubin + ptx
     if keep(folder() / key, _MAGIC + hashlib.sha256(body).digest() + body):
         _bound()

@@ -156,20 +156,22 @@ def _scalar(module: Module, unit: Unit, parameter: ir.ScalarParam, given: Any) -
         )  # fmt: skip
     dtype = parameter.dtype
     number = given.item() if hasattr(given, "item") else given
-    wrong = refusal(
-        module, unit, None, f"argument `{parameter.name}` is {given!r}, the kernel declares {dtype}", parameter.span
-    )
+
+    def wrong() -> LaunchError:
+        said = f"argument `{parameter.name}` is {given!r}, the kernel declares {dtype}"
+        return refusal(module, unit, None, said, parameter.span)
+
     if dtype == "bool":
         if not isinstance(number, bool) and number not in (0, 1):
-            raise wrong
+            raise wrong()
         return bool(number)
     if isinstance(number, bool) or not isinstance(number, (int, float)):
-        raise wrong
+        raise wrong()
     if dtype in _FLOATS:
         return float(number)
     if isinstance(number, float):
         if not number.is_integer():
-            raise wrong
+            raise wrong()
         number = int(number)
     bits = _RANGES[dtype]
     low, high = (0, (1 << bits) - 1) if dtype == "u8" else (-(1 << bits - 1), (1 << bits - 1) - 1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from phobos.check import registry
 from phobos.diagnostic import Diagnostic, Related, Span
 from phobos.errors import KernelFault, LaunchError, PhobosError
 
@@ -45,6 +44,13 @@ FAMILIES = {
 KINDS = (*FAMILIES, "assumption-broken")
 
 
+def _names() -> dict[str, str]:
+    """The names of the rules. They are asked for when something is wrong, which a start need not wait for."""
+    from phobos.check import registry
+
+    return registry.names()
+
+
 def diagnostic_of(module: Module, unit: Unit, fault: Fault) -> Diagnostic:
     """A fault of a run in the form of a finding, spans absolute in the file."""
     code = fault.code or CODES.get(fault.kind, "")
@@ -56,7 +62,7 @@ def diagnostic_of(module: Module, unit: Unit, fault: Fault) -> Diagnostic:
         related += _calls(module, unit, other)
     message = fault.message if fault.kind in fault.message else f"{fault.kind}: {fault.message}"
     return Diagnostic(
-        code, registry.names().get(code, fault.kind), "error", message, span, "" if site is None else site.message,
+        code, _names().get(code, fault.kind), "error", message, span, "" if site is None else site.message,
         tuple(related), fault.notes, fault.help,
     )  # fmt: skip
 
@@ -70,7 +76,7 @@ def refusal(
     place = unit_name(module, unit) if span is None else module.absolute(unit, span)
     head = f"{kind}: {message}" if kind and kind not in message else message
     diagnostic = Diagnostic(
-        code, registry.names().get(code, kind or "launch"), "error", head, place, label, (), tuple(notes), help
+        code, _names().get(code, kind or "launch"), "error", head, place, label, (), tuple(notes), help
     )
     line = module.file.text.count("\n", 0, place.start) + 1
     return LaunchError(f"{module.path}:{line}: {head}" + (f"; {help}" if help else ""), kind, diagnostic)

@@ -6,9 +6,12 @@ the reference runtime runs such a kernel, because to show the fault is what it i
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from phobos.codegen import cache
 from phobos.diagnostic import Diagnostic
 from phobos.errors import CheckError
 
@@ -37,11 +40,38 @@ def findings(module: Module, kernel: str) -> list[Diagnostic]:
     return inside + syntax
 
 
+def passed(path: str, text: str, kernel: str) -> tuple[str, ...] | None:
+    """The codes of the findings of a kernel that nothing forbids to run anywhere, where that is known from before."""
+    return cache.verdict(_key(path, text, kernel))
+
+
+def keep(path: str, text: str, kernel: str, found: Sequence[Diagnostic]) -> None:
+    """Keep that nothing forbids a kernel to run, where that is so, for the next start."""
+    if not stopping(found, on_device=True):
+        cache.keep_verdict(_key(path, text, kernel), tuple(finding.code for finding in found))
+
+
+def _key(path: str, text: str, kernel: str) -> str:
+    """Names all that the checker goes by: the words, and every configuration file that may count for them."""
+    files: list[str] = []
+    if not path.startswith("<"):
+        place = Path(path).resolve()
+        files.append(str(place))
+        for folder in place.parents:
+            for name in ("phobos.toml", "pyproject.toml"):
+                with contextlib.suppress(OSError):
+                    state = (folder / name).stat()
+                    files.append(f"{folder}/{name}:{state.st_size}:{state.st_mtime_ns}")
+    return cache.verdict_key([text, kernel, *files])
+
+
 def own_errors(module: Module, unit: Unit) -> list[Diagnostic]:
     """What the builder says against the kernel at the constants it is to run with."""
+    errors = [problem for problem in unit.program.problems if problem.severity == "error"]
+    if not errors:
+        return []
     from phobos.check.engine import worded
 
-    errors = [problem for problem in unit.program.problems if problem.severity == "error"]
     return [worded(problem).map_spans(lambda span: module.absolute(unit, span)) for problem in errors]
 
 
@@ -72,10 +102,11 @@ def stopping(found: Sequence[Diagnostic], *, on_device: bool) -> list[Diagnostic
 
 def demand(found: Sequence[Diagnostic], kernel: str, *, on_device: bool) -> None:
     """Raises CheckError where a finding forbids the run; what is in `found` twice is said once."""
-    from phobos.check.engine import distinct
-
-    against = distinct(stopping(found, on_device=on_device))
+    against = stopping(found, on_device=on_device)
     if against:
+        from phobos.check.engine import distinct
+
+        against = distinct(against)
         first = against[0]
         more = f" (and {len(against) - 1} more)" if len(against) > 1 else ""
         raise CheckError(f"`{kernel}` was not run: {first.code} {first.message}{more}", against)

@@ -182,6 +182,7 @@ class Kernel:
         self.name = name
         self.order = order
         self._findings: list[Diagnostic] | None = None
+        self._passed: tuple[str, ...] | None = None  # codes of findings that are known from before
         self._key: str | None = None
         self._again: Again | None = None  # what it was launched with on a GPU
 
@@ -240,12 +241,32 @@ class Kernel:
         """What the checker says of this kernel."""
         if self._findings is None:
             self._findings = gate.findings(self.analysed()[0], self.name)
+            gate.keep(self.path, self.text, self.name, self._findings)
         return self._findings
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The codes of the findings; where they are known from an earlier process nothing is checked again."""
+        if self._findings is None:
+            if self._passed is None:
+                self._passed = gate.passed(self.path, self.text, self.name)
+            if self._passed is not None:
+                return self._passed
+        return tuple(finding.code for finding in self.findings)
+
+    def demand(self, module: Module, unit: Unit, *, on_device: bool) -> None:
+        """Raises CheckError where something forbids a run there, at the constants of `unit`."""
+        _ = self.codes
+        known = self._findings is None and self._passed is not None  # nothing that was found stands against it
+        found = [] if known else self.findings
+        gate.demand_program(module, unit, self.name, found)
+        if on_device:
+            gate.demand(found, self.name, on_device=True)
 
     def bound(self, arguments: tuple[Any, ...], named: Mapping[str, Any], constants: Mapping[str, int]) -> Bound:
         """Arguments matched to parameters at these constants. Raises CheckError, LaunchError."""
         module, unit = self.analysed(constants)
-        gate.demand_program(module, unit, self.name, self.findings)
+        self.demand(module, unit, on_device=False)
         return bind(module, unit, unit.program, arguments, named)
 
     # --- running it -----------------------------------------------------------------------------------------
@@ -287,7 +308,7 @@ class Kernel:
             self._judged(prepared)
             return
         if not unchecked:
-            gate.demand(self.findings, self.name, on_device=True)
+            self.demand(bound.module, bound.unit, on_device=True)
         from phobos.runtime.cuda.again import Again
         from phobos.runtime.cuda.launch import launched
         from phobos.runtime.cuda.streams import library_of
@@ -419,7 +440,7 @@ class Kernel:
     def compile(self, target: str = "sm_90a", constants: Mapping[str, int] | None = None) -> Any:
         """Compile for a target with NVRTC, no GPU needed: cubin, PTX, registers, shared bytes."""
         module, unit = self.analysed(constants)
-        gate.demand_program(module, unit, self.name, self.findings)
+        self.demand(module, unit, on_device=False)
         from phobos.runtime.compiling import compiled
 
         return compiled(self, module, unit, target)
@@ -427,7 +448,7 @@ class Kernel:
     def persistent_grid(self, constants: Mapping[str, int] | None = None, device: int | None = None) -> int:
         """How many blocks of this kernel a GPU holds at once; by default the one that is current in this thread."""
         module, unit = self.analysed(constants)
-        gate.demand_program(module, unit, self.name, self.findings)
+        self.demand(module, unit, on_device=False)
         from phobos.runtime.cuda import driver
         from phobos.runtime.cuda.launch import resident_blocks
 

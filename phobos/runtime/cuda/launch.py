@@ -357,9 +357,9 @@ def _timeout(kernel: Kernel, options: LaunchOptions, loaded: Loaded) -> tuple[fl
         return None, ""
     if options.timeout is not None:
         return options.timeout or None, "as asked for" if options.timeout else ""
-    for finding in kernel.findings:
-        if finding.code in SUSPECT:
-            return SUSPECT_TIMEOUT_S, f"because of {finding.code}"
+    for code in kernel.codes:
+        if code in SUSPECT:
+            return SUSPECT_TIMEOUT_S, f"because of {code}"
     return None, ""
 
 
