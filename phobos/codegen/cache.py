@@ -150,7 +150,7 @@ def _key(text: str, name: str, arch: str, options: Sequence[str]) -> str:
         with contextlib.suppress(OSError):
             state = Path(path).stat()
             compiler = f"{path}:{state.st_size}:{state.st_mtime_ns}"
-    return _digest((text, name, arch, *options, compiler))
+    return _digest((text, name, arch, *nvrtc.FLAGS, *options, compiler))
 
 
 def _digest(parts: Sequence[str]) -> str:
@@ -180,8 +180,6 @@ def _read(key: str) -> tuple[bytes, bytes] | None:
 
 
 def _write(key: str, cubin: bytes, ptx: bytes) -> None:
-    import tempfile
-
     body = len(cubin).to_bytes(8, "little") + cubin + ptx
     if keep(folder() / key, _MAGIC + hashlib.sha256(body).digest() + body):
         _bound()
@@ -196,6 +194,8 @@ def private_folder(where: Path) -> Path:
 
 def keep(path: Path, contents: bytes) -> bool:
     """Put a file in its place in one step; False where it cannot be, which is no reason to fail."""
+    import tempfile
+
     try:
         handle, temporary = tempfile.mkstemp(dir=private_folder(path.parent), prefix=".new-")
     except OSError:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from phobos.codegen import spelling
 from phobos.codegen.context import Context, View
-from phobos.codegen.expressions import Element, access_dtype, as_type, dtype_of, tile
+from phobos.codegen.expressions import Element, access_dtype, arithmetic, as_type, dtype_of, tile
 from phobos.codegen.leaves import Cells, view_of
 from phobos.lowering.layout import Layout
 from phobos.lowering.layouts import elementwise_leaves
@@ -292,7 +292,7 @@ def combined(context: Context, old: str, dtype: str, op: str | None, value: ir.E
         return as_type(context, value, dtype, element)
     joint = joined(dtype, dtype_of(value))
     left = spelling.convert(old, dtype, joint)
-    return spelling.convert(spelling.binary(op, left, as_type(context, value, joint, element), joint), joint, dtype)
+    return spelling.convert(arithmetic(context, op, left, value, joint, element), joint, dtype)
 
 
 def joined(left: str, right: str) -> str:

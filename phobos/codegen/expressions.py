@@ -47,6 +47,25 @@ def as_type(context: Context, expression: ir.Expression, dtype: str, element: El
     return spelling.convert(_spell(context, expression, element), dtype_of(expression), dtype)
 
 
+def arithmetic(
+    context: Context, op: str, left: str, right: ir.Expression, dtype: str, element: Element | None = None
+) -> str:
+    """`left op right` in `dtype`, of which `left` is a value; a product on the right is contracted with a sum."""
+    factors = _factors(right, dtype) if op in ("+", "-") else None
+    if factors is None:
+        return spelling.binary(op, left, as_type(context, right, dtype, element), dtype)
+    a, b = (as_type(context, factor, dtype, element) for factor in factors)
+    return spelling.multiply_add(f"-({a})" if op == "-" else a, b, left, dtype)
+
+
+def _factors(expression: ir.Expression, dtype: str) -> tuple[ir.Expression, ir.Expression] | None:
+    """The two sides of a product that is computed in this type and not rounded to a narrower one."""
+    if dtype not in ("f32", "f64") or not isinstance(expression, ir.BinaryOp) or expression.op != "*":
+        return None
+    same = dtype_of(expression) == dtype_of(expression.left) == dtype
+    return (expression.left, expression.right) if same else None
+
+
 def tile(context: Context, expression: ir.Expression, element: Element) -> str:
     """One element of a tile expression (or a scalar, the same for all)."""
     return _spell(context, expression, element)
@@ -117,7 +136,12 @@ def _spell(context: Context, expression: ir.Expression, element: Element | None)
                 number = right.value if isinstance(right, ir.IntLiteral) else right.constant.value
                 if number > 0:
                     return f"({inner(left)} {op} {inner(right)})"
-            return spelling.binary(op, inner(left), as_type(context, right, kind, element), kind)
+            factors = _factors(left, kind) if op in ("+", "-") else None
+            if factors is None:
+                return arithmetic(context, op, inner(left), right, kind, element)
+            a, b = (as_type(context, factor, kind, element) for factor in factors)
+            c = as_type(context, right, kind, element)
+            return spelling.multiply_add(a, b, f"-({c})" if op == "-" else c, kind)
         case ir.ShortCircuit(op=op, left=left, right=right):
             return f"({inner(left)} {op} {inner(right)})"
         case ir.Convert(operand=operand):

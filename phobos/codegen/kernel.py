@@ -6,7 +6,7 @@ import re
 
 from phobos.codegen import cooperative, elementwise, spelling
 from phobos.codegen.context import Context
-from phobos.codegen.expressions import as_type, dtype_of, point, scalar
+from phobos.codegen.expressions import arithmetic, as_type, dtype_of, point, scalar
 from phobos.codegen.leaves import view_of
 from phobos.codegen.products import pipelined, product
 from phobos.lowering import ops, walk
@@ -175,7 +175,7 @@ def _assign_scalar(context: Context, variable: ir.Variable, op: str | None, valu
         text = as_type(context, value, dtype)
     else:
         joint = elementwise.joined(dtype, dtype_of(value))
-        text = spelling.binary(op, spelling.convert(name, dtype, joint), as_type(context, value, joint), joint)
+        text = arithmetic(context, op, spelling.convert(name, dtype, joint), value, joint)
         text = spelling.convert(text, joint, dtype)
     context.out.line(f"{name} = {text};")
 
@@ -193,9 +193,7 @@ def _store_point(context: Context, statement: ir.Store) -> None:
     else:
         joint = elementwise.joined(dtype, dtype_of(statement.value))
         old = spelling.convert(cell if single else spelling.from_cell(cell, dtype), dtype, joint)
-        text = spelling.convert(
-            spelling.binary(statement.op, old, as_type(context, statement.value, joint), joint), joint, dtype
-        )
+        text = spelling.convert(arithmetic(context, statement.op, old, statement.value, joint), joint, dtype)
     if single:
         out.line(f"{cell} = {text};")
     else:

@@ -18,6 +18,9 @@ from typing import Any
 from phobos.errors import PhobosError
 from phobos.value import value
 
+# Which products are contracted with a sum is said in the text (`spelling.multiply_add`), not left to the compiler.
+FLAGS = ("-default-device", "--std=c++17", "--diag-suppress=177", "--fmad=false")
+
 
 class CompilerMissing(PhobosError):
     """No NVRTC library can be loaded here; the message says what to install."""
@@ -47,7 +50,7 @@ def compile_text(text: str, name: str, arch: str, options: Sequence[str] = ()) -
     handle = ctypes.c_void_p()
     _check(library, "nvrtcCreateProgram", ctypes.byref(handle), text.encode(), name.encode(), 0, None, None)
     try:
-        flags = [f"--gpu-architecture={arch}", "-default-device", "--std=c++17", "--diag-suppress=177", *options]
+        flags = [f"--gpu-architecture={arch}", *FLAGS, *options]
         array = (ctypes.c_char_p * len(flags))(*[flag.encode() for flag in flags])
         status = library.nvrtcCompileProgram(handle, len(flags), array)
         log = (

@@ -270,7 +270,7 @@ class _Multiply:
     def _add(self, a: str, b: str) -> None:
         out, rows, columns = self.context.out, self.plan.layout.row_registers, self.plan.layout.column_registers
         with out.rows(f"for (int i = 0; i < {rows}; ++i)"), out.rows(f"for (int j = 0; j < {columns}; ++j)"):
-            out.line(f"{self.sums}[i * {columns} + j] += {a}[i] * {b}[j];")
+            out.line(self._onto(f"{self.sums}[i * {columns} + j]", f"{a}[i]", f"{b}[j]"))
 
     def _row(self) -> str:
         layout = self.plan.layout
@@ -303,7 +303,10 @@ class _Multiply:
                         out.line(f"b[j * {vector} + v] = {right.cell(f'{column} + v', k, deep)};")
         down, across = f"for (int i = 0; i < {layout.row_registers}; ++i)", f"for (int j = 0; j < {columns}; ++j)"
         with out.rows(down), out.rows(across):
-            out.line(f"{self.sums}[i * {columns} + j] += {left} * b[j];")
+            out.line(self._onto(f"{self.sums}[i * {columns} + j]", left, "b[j]"))
+
+    def _onto(self, total: str, left: str, right: str) -> str:
+        return f"{total} = {spelling.multiply_add(left, right, total, self.plan.total)};"
 
     # --- tensor cores -------------------------------------------------------------------------------
 

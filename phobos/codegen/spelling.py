@@ -144,6 +144,17 @@ def zero(dtype: str) -> str:
     return "0.0" if dtype == "f64" else "0.0f" if dtype in FLOATS else "0LL" if dtype in ("i64", "index") else "0"
 
 
+def multiply_add(a: str, b: str, c: str, dtype: str) -> str:
+    """a * b + c, rounded once where `dtype` is f32 or f64.
+
+    The compiler is told to contract nothing by itself: what it would do hangs on the code around it, and a kernel must
+    give the same bits in every loop over its blocks.
+    """
+    if dtype == "f32":
+        return f"fmaf({a}, {b}, {c})"
+    return f"fma({a}, {b}, {c})" if dtype == "f64" else f"({a} * {b} + {c})"
+
+
 def binary(op: str, left: str, right: str, dtype: str) -> str:
     """Arithmetic on two values of `dtype`; comparisons give bool."""
     if op in ("==", "!=", "<", "<=", ">", ">=", "&&", "||"):

@@ -170,3 +170,24 @@ def test_what_is_not_executed_is_refused_by_name() -> None:
     module, unit = Kernels("<text>", text)["k"].analysed()
     with pytest.raises(LaunchError, match="`gelu`"):
         compiling.spelled(module, unit, Options())
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_which_products_are_contracted_is_said_in_the_text(dtype: str) -> None:
+    """The compiler would decide by the code around: a loop over blocks would give other bits than one block."""
+    text = f"""
+    @launch(64)
+    kernel k(X: tensor<{dtype}>[N], Y: tensor<{dtype}>[N], a: {dtype}) {{
+      let s = ctx.block.x * 64
+      let x = X[s :+ 64]
+      let p = x * x
+      Y[s :+ 64] = x * a + p - x * p
+      Y[s :+ 64] += x * a
+    }}
+    """
+    made = emitted(text)
+    name = "fma" if dtype == "f64" else "fmaf"
+    assert made.text.count(f"{name}(") == 2 * 3
+    ptx = nvrtc.compile_text(made.text, "test.cu", "sm_90a").ptx
+    assert f"fma.rn.{dtype}" in ptx
+    assert f"mul.{dtype}" not in ptx and f"add.{dtype}" not in ptx  # those could still be contracted
