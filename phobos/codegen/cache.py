@@ -75,7 +75,7 @@ def lend(made: Mapping[str, tuple[bytes, bytes]]) -> None:
 
 def digest_of(text: str, name: str, arch: str, options: Sequence[str]) -> str:
     """Names a compilation, whatever compiles it."""
-    return _digest((text, name, arch, *options))
+    return _digest((text, name, arch, *nvrtc.FLAGS, *options))
 
 
 def emission(key: str) -> Emitted | None:

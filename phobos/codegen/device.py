@@ -290,6 +290,14 @@ __device__ __forceinline__ void ph_multiply_bf16(
 }
 """,
     # --- waiting, and how a kernel stops --------------------------------------------------------------
+    "ph_anew": """\
+// The same number, which the compiler takes for another one each time: what follows from it is then computed in each
+// round of the loop over blocks, and not held in registers over all of them.
+__device__ __forceinline__ int ph_anew(int x) {
+  asm volatile("" : "+r"(x));
+  return x;
+}
+""",
     "ph_report": """\
 // Lies in host memory that the device can write. Whoever stops the grid first says why.
 struct ph_report {

@@ -93,7 +93,7 @@ def emit_work(name: str, phases: Sequence[Sequence[Part]], form: Form) -> Emitte
     parts = [part for of_phase in phases for part in of_phase]
     orders = [order for of_phase in form.phases for order in of_phase]
     roots = [
-        _Root(part, number, order, len(parts) > 1, names, sites)
+        _Root(part, number, order, form.is_persistent, len(parts) > 1, names, sites)
         for number, (part, order) in enumerate(zip(parts, orders, strict=True))
     ]
     left = iter(roots)
@@ -140,9 +140,11 @@ class _Root:
     """A kernel as a function of one virtual block."""
 
     def __init__(
-        self, part: Part, number: int, order: Order, numbered: bool, names: spelling.Names, sites: list[Site]
-    ) -> None:
+        self, part: Part, number: int, order: Order, again: bool, numbered: bool, names: spelling.Names,
+        sites: list[Site],
+    ) -> None:  # fmt: skip
         self.part, self.number, self.axes, self.l2_group = part, number, order.axes, order.l2_group
+        self.again = again  # it is called more than once
         self.numbered = numbered  # what belongs to it has its number in its name
         self.several_in_phase = False
         program = part.lowered.program
@@ -172,7 +174,8 @@ class _Root:
             f"__device__ __forceinline__ void {self.name}(",
             ",\n".join(f"    {parameter}" for parameter in parameters) + ") {",
         ]
-        text += ["  const int tid = threadIdx.x;", *_places(self.context), self.statements, "}\n"]
+        tid = "ph_anew(threadIdx.x)" if self.again else "threadIdx.x"
+        text += [f"  const int tid = {tid};", *_places(self.context), self.statements, "}\n"]
         return "\n".join(text)
 
     def call(self, merged: Merged) -> str:

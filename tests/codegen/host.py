@@ -50,6 +50,7 @@ inline float ph_sqrt(float x) { return std::sqrt(x); }
 inline double ph_sqrt(double x) { return std::sqrt(x); }
 """,
     "ph_shared_address": "",
+    "ph_anew": "inline int ph_anew(int x) { return x; }\n",
     "ph_fragment_4": """\
 template <typename T> void ph_fragment_4(unsigned (&x)[4], const T* row) { fragment<4>(x, row, false); }
 """,
