@@ -219,6 +219,22 @@ class _Group:
     value: object
 
 
+@fact
+def _proofs_of(program: Program) -> Proofs:
+    """Proofs about what blocks touch, whatever barriers there are."""
+    uniformity = uniformity_of(program)
+
+    def is_shared(atom: Atom) -> bool:
+        if atom[0] == "condition":
+            key, expression = atom[1], atom[2]
+            assert isinstance(key, tuple)
+            known = expression if isinstance(expression, ir.Expression) else None
+            return uniformity.level_of_opaque(key, known) <= Level.UNIFORM
+        return uniformity.level_of_atom(atom) <= Level.UNIFORM
+
+    return Proofs(values_of(program), is_shared, grid_facts(program))
+
+
 class _Conflicts:
     def __init__(self, program: Program, flow: Flow) -> None:
         self.program = program
@@ -232,7 +248,7 @@ class _Conflicts:
             self.axes = (0,)
         if not grid.persistent and not any(grid.axes[axis].read for axis in self.axes):
             self.axes = ()  # one block
-        self.idle = _idle_axes(program) & {*self.axes}
+        self.idle = _idle_axes_of(program) & {*self.axes}
         told = [grid.axes[axis] for axis in self.axes]
         self.chosen = not grid.persistent and any(axis.read and not axis.uses for axis in told)
         self._written = written_tensors(program)
@@ -240,7 +256,7 @@ class _Conflicts:
         for footprint in footprints_of(program):
             if footprint.kind != "load":
                 self._writers.setdefault(footprint.access.base.name, []).append(footprint.statement)
-        self._proofs = Proofs(self.values, self._is_shared, self.limits)
+        self._proofs = _proofs_of(program)
         self._order = {statement: index for index, statement in enumerate(statements_of(program.body))}
         self._cell_values = CellValues(program, self.values, self._is_fixed, self._is_steady)
         self._proved_cell_values = CellValues(program, self.values, self._is_fixed, self._is_proved_steady)
@@ -291,6 +307,7 @@ class _Conflicts:
                 footprint.statement if footprint.kind == "atomic" or self._atomics or self.idle else None,
             )
             axes = tuple(axis for axis in footprint.axes if axis is not None)
+            axes = footprint.axes if len(axes) == len(footprint.axes) else axes  # type: ignore[assignment]
             groups.setdefault(key, _Group(footprint, axes, context, reaches, stored))
         return list(groups.values())
 
@@ -436,17 +453,6 @@ class _Conflicts:
             return None
         extents = tuple(self.values.extent(footprint.access.base, axis) for axis in range(len(footprint.axes)))
         return Cells(group.axes, extents, group.context, reach)
-
-    def _is_shared(self, atom: Atom) -> bool:
-        if atom[0] == "condition":
-            key = atom[1]
-            assert isinstance(key, tuple)
-            expression = atom[2]
-            return (
-                self.uniformity.level_of_opaque(key, expression if isinstance(expression, ir.Expression) else None)
-                <= Level.UNIFORM
-            )
-        return self.uniformity.level_of_atom(atom) <= Level.UNIFORM
 
     def _harmless(self, a: _Group, b: _Group, reach_a: Reach, reach_b: Reach) -> bool:
         """Whether both store one and the same number wherever they meet."""
@@ -666,7 +672,8 @@ def _pairs(groups: list[_Group]) -> Iterator[tuple[_Group, _Group]]:
             break  # more than anybody compares
 
 
-def _idle_axes(program: Program) -> frozenset[int]:
+@fact
+def _idle_axes_of(program: Program) -> frozenset[int]:
     """The axes whose block index is read into names that nothing reads: all blocks along them do the same."""
     unread: set[int] = set()
     used: set[int] = set()

@@ -80,16 +80,16 @@ class Poly:
         terms = dict(self.terms)
         for monomial, coefficient in other.terms.items() if isinstance(other, Poly) else (((), other),):
             terms[monomial] = terms.get(monomial, 0) + coefficient
-        return Poly(terms)
+        return _of_sum(terms)
 
     def __neg__(self) -> Poly:
-        return Poly({m: -c for m, c in self.terms.items()})
+        return _of_sum({m: -c for m, c in self.terms.items()})
 
     def __sub__(self, other: Poly | int) -> Poly:
         terms = dict(self.terms)
         for monomial, coefficient in other.terms.items() if isinstance(other, Poly) else (((), other),):
             terms[monomial] = terms.get(monomial, 0) - coefficient
-        return Poly(terms)
+        return _of_sum(terms)
 
     def __mul__(self, other: Poly | int) -> Poly:
         other = _poly(other)
@@ -98,7 +98,7 @@ class Poly:
             for right, b in other.terms.items():
                 monomial = product_of(left, right)
                 terms[monomial] = terms.get(monomial, 0) + a * b
-        return Poly(terms)
+        return _of_sum(terms)
 
     __radd__ = __add__
     __rmul__ = __mul__
@@ -176,6 +176,14 @@ class Poly:
         return " + ".join(
             "*".join([str(c)] * (c != 1 or not m) + [_show(a) for a in m]) for m, c in self.key
         )
+
+
+def _of_sum(terms: dict[Monomial, int]) -> Poly:
+    """The polynomial of terms that nobody else has, zeros among them."""
+    made = Poly.__new__(Poly)
+    made.terms = {m: c for m, c in terms.items() if c} if 0 in terms.values() else terms
+    made._key = made._text = made._atoms = None
+    return made
 
 
 def product_of(left: Monomial, right: Monomial) -> Monomial:

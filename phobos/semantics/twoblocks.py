@@ -329,14 +329,14 @@ class Pair:
         nonneg = self.knowledge.nonneg
         if any(never_negative(goal, order, nonneg, QUICK) for goal in goals):
             return True
+        if depth == 0 and self.guarded and self._impossible(extra, put):
+            return True
         if (depth or self.guarded) and self._meet():
             budget[0] = 0
             return False
         pairs = [] if depth >= DEEPEST else [
             (x, y) for x, y in self._candidates(gaps) if x not in replaced and y not in replaced
         ]
-        if depth == 0 and self.guarded and self._impossible(extra, put):
-            return True
         for x, y in pairs:
             one = Poly({(x,): 1}) + _lead(x, gaps)
             other = Poly({(y,): 1})

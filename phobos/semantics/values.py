@@ -178,6 +178,8 @@ def evaluated(program: Program, constants: Mapping[str, Poly]) -> Values:
 @fact
 def symbolic_values_of(program: Program) -> Values:
     """The values with every `@autotune` constant as an atom ("const", name): what the text says for any choice."""
+    if not program.constants:
+        return values_of(program)
     return evaluated(program, {name: Poly.atom("const", name) for name in program.constants})
 
 

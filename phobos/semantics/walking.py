@@ -8,6 +8,14 @@ from phobos.semantics import ir
 from phobos.semantics.program import Program
 
 INTEGERS = frozenset({"index", "i8", "u8", "i32", "i64"})
+NESTS = frozenset({ir.For, ir.While, ir.If, ir.Inline})  # kinds of statements with blocks inside
+LEAVES = frozenset(
+    {
+        ir.Error, ir.IntLiteral, ir.FloatLiteral, ir.BoolLiteral, ir.ConstantRef, ir.DimRef, ir.ParamRef,
+        ir.BlockIndex, ir.GridExtent, ir.ThreadValue, ir.VariableRef, ir.TensorRef,
+    }
+)  # fmt: skip
+"""Kinds of expressions with nothing inside: most of those met, and every walk is spared a look into them."""
 
 
 def is_integer(type_: ir.Type) -> bool:
@@ -20,6 +28,8 @@ def is_bool(type_: ir.Type) -> bool:
 
 def blocks_of(statement: ir.Statement) -> tuple[ir.Block, ...]:
     """The blocks inside a statement, in order of execution."""
+    if type(statement) not in NESTS:
+        return ()
     match statement:
         case ir.For(body=body) | ir.Inline(body=body):
             return (body,)
@@ -32,6 +42,8 @@ def blocks_of(statement: ir.Statement) -> tuple[ir.Block, ...]:
 
 def children_of(expression: ir.Expression) -> tuple[ir.Expression, ...]:
     """The operands of an expression that are values; the subscripts of a load are in its access."""
+    if type(expression) in LEAVES:
+        return ()
     match expression:
         case ir.UnaryOp(operand=operand) | ir.Convert(operand=operand):
             return (operand,)
@@ -67,7 +79,8 @@ def inside(expression: ir.Expression) -> Iterator[ir.Expression]:
     while stack:
         one = stack.pop()
         yield one
-        stack.extend(reversed(operands(one)))
+        if type(one) not in LEAVES:
+            stack.extend(reversed(operands(one)))
 
 
 def evaluated_by(statement: ir.Statement) -> tuple[ir.Expression, ...]:
@@ -83,8 +96,9 @@ def statements_of(block: ir.Block) -> Iterator[ir.Statement]:
     while stack:
         statement = stack.pop()
         yield statement
-        inner = [s for b in blocks_of(statement) for s in b.statements]
-        stack.extend(reversed(inner))
+        if type(statement) in NESTS:
+            inner = [s for b in blocks_of(statement) for s in b.statements]
+            stack.extend(reversed(inner))
 
 
 def expressions_in(statement: ir.Statement) -> tuple[ir.Expression, ...]:
@@ -113,6 +127,8 @@ def walk(expression: ir.Expression) -> Iterator[ir.Expression]:
     while stack:
         at = stack.pop()
         yield at
+        if type(at) in LEAVES:
+            continue
         if isinstance(at, ir.Load):
             stack.extend(subscript_parts(at.access))
         stack.extend(children_of(at))

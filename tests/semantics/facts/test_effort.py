@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from phobos.check import findings
-from phobos.semantics import apart, footprints, meeting, solve
+from phobos.semantics import apart, footprints, ir, meeting, solve, walking
 from phobos.semantics import module as modules
 from phobos.semantics.poly import MOST_NESTED, Poly, too_deep
 
@@ -128,3 +128,18 @@ def test_values_do_not_grow_without_end(searches: list[int], statement: str) -> 
     polys = values_of(unit.program).polys.values()
     assert all(len(poly.text) < 100_000 for poly in polys)
     assert too_deep(*(Poly.atom("div", Poly.atom("dim", str(n)).key, ()) for n in range(MOST_NESTED + 1)))
+
+
+def kinds(of: type) -> list[type]:
+    return [kind for made in of.__subclasses__() for kind in (made, *kinds(made)) if kind.__module__ == ir.__name__]
+
+
+def test_walks_look_into_all_that_has_something_inside() -> None:
+    inner = ("Expression", "Access")
+    holding = {k for k in kinds(ir.Expression) if any(name in told for told in fields_of(k).values() for name in inner)}
+    assert {*kinds(ir.Expression)} - holding == walking.LEAVES
+    assert {kind for kind in kinds(ir.Statement) if "Block" in fields_of(kind).values()} == walking.NESTS
+
+
+def fields_of(kind: type) -> dict[str, str]:
+    return {name: str(told) for name, told in kind._value_types.items()}  # type: ignore[attr-defined]
