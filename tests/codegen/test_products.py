@@ -57,7 +57,7 @@ def multiplied(source: str, shape: tuple[int, int, int], dtype: type, total: typ
     numpy.testing.assert_array_equal(c, want)
 
 
-@pytest.mark.parametrize("shape", [(64, 64, 64), (130, 68, 48), (65, 67, 33), (64, 64, 8), (3, 4, 1)])
+@pytest.mark.parametrize("shape", [(64, 64, 160), (130, 68, 48), (65, 67, 33), (64, 64, 8), (3, 4, 1)])
 @pytest.mark.parametrize("transposed", [False, True])
 def test_whole_and_ragged_matrices(device: FakeDriver, shape: tuple[int, int, int], transposed: bool) -> None:
     multiplied(text(transposed=transposed), shape, numpy.float32, numpy.float32, transposed)
