@@ -13,6 +13,8 @@ from phobos.semantics.footprints import Conflict, Footprint, aliases_of, depends
 from phobos.semantics.program import Program, fact
 from phobos.semantics.waits import waits_of
 
+MOST_CONSTANTS = 12  # other values of constants that are looked at, each an analysis of its own
+
 
 @fact
 def order_of(program: Program) -> dict[ir.Statement, int]:
@@ -87,12 +89,19 @@ def everywhere(
 
 
 def _other_constants(program: Program) -> Iterator[dict[str, int]]:
-    """The ends of the search space of each constant, where other values can change the verdict."""
-    if depends_on_constants(program):
-        for constant in list(program.constants.values())[:3]:
-            for number in dict.fromkeys((max(constant.choices), min(constant.choices))):
-                if number != constant.value:
-                    yield {constant.name: number}
+    """The search space, one constant at a time and its ends first, where other values can change the verdict."""
+    if not depends_on_constants(program):
+        return
+    others: list[dict[str, int]] = []
+    for constant in program.constants.values():
+        others += [{constant.name: n} for n in dict.fromkeys(constant.choices) if n != constant.value]
+    others.sort(key=lambda chosen: not any(n in _ends(program, name) for name, n in chosen.items()))
+    yield from others[:MOST_CONSTANTS]
+
+
+def _ends(program: Program, name: str) -> tuple[int, int]:
+    choices = program.constants[name].choices
+    return min(choices), max(choices)
 
 
 def _place(span: Span) -> tuple[object, ...]:

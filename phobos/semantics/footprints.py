@@ -152,8 +152,7 @@ def depends_on_constants(program: Program) -> bool:
             first, length = pair
             scales = sizes.setdefault((name, axis), set())
             for monomial in (*first.terms, *length.terms):
-                moving = [atom for atom in monomial if atom[0] != "const"]
-                if moving or monomial in length.terms:
+                if monomial or monomial in length.terms:
                     scales.add(tuple(atom for atom in monomial if atom[0] == "const"))
     return any(len(scales) > 1 for scales in sizes.values())
 

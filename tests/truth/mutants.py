@@ -235,10 +235,11 @@ def _beside_the_good_one(mutant: Mutant) -> tuple[str, str]:
     broken = Kernels(mutant.path, mutant.text)
     for header in runs_of(mutant.path, mutant.text):
         for launch in _others(header, good):
-            was = _left(good, launch)
+            written = written_tensors(good.one(launch.kernel).analysed()[1].program)
+            was = _left(good, launch, written)
             if isinstance(was, str):
                 continue  # a launch that nobody promised
-            now = _left(broken, launch)
+            now = _left(broken, launch, written)
             at = " ".join(f"{name}={value}" for name, value in (launch.names | launch.options).items())
             if isinstance(now, str):
                 return ("reference" if now.startswith(SAY) else "launch"), f"{now} with {at}"
@@ -248,9 +249,8 @@ def _beside_the_good_one(mutant: Mutant) -> tuple[str, str]:
     return "survived", ""
 
 
-def _left(kernels: Kernels, launch: Run) -> dict[str, np.ndarray] | str:
-    """What a launch leaves in the tensors that it writes, or why there is nothing."""
-    written = written_tensors(kernels.one(launch.kernel).analysed()[1].program)
+def _left(kernels: Kernels, launch: Run, written: frozenset[str]) -> dict[str, np.ndarray] | str:
+    """What a launch leaves in those tensors, or why there is nothing."""
     with TemporaryDirectory() as folder:
         paths = {name: str(Path(folder) / f"{name}.npy") for name in written}
         try:
