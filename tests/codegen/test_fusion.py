@@ -284,3 +284,55 @@ def test_what_cannot_be_fused_is_said_by_every_command(tmp_path: Path, capsys: p
         assert "`double+wide` cannot be one launch: PH401 `double` runs on 32 threads and `wide` on 256" in said
     assert main(["emit", file, "--kernel", "double+nix"]) == 2
     assert "has no kernel `nix`" in capsys.readouterr().err
+
+
+@needs_host
+@needs_nvrtc
+def test_rows_may_be_apart_and_bases_between(device: FakeDriver) -> None:
+    wide = {"X": random(11, 300), "M": random(11, 1), "S": random(11, 1), "Y": random(11, 256)}
+    given = {"X": wide["X"][:, 3:203], "M": wide["M"], "S": wide["S"], "Y": wide["Y"][:, :200]}
+    want = one_after_another(SOFTMAX, "largest+total+divide", {name: numpy.array(a) for name, a in given.items()})
+    ran(fused(SOFTMAX, "largest+total+divide"), given)
+    for name, array in want.items():
+        numpy.testing.assert_allclose(given[name], array, rtol=1e-6)
+    assert not device.functions[-1].wide
+
+
+GUARDED = """
+@launch(32)
+@aligned(N = 64)
+kernel first(X: tensor<f32>[N], Y: tensor<f32>[N]) {
+    let p = ctx.block.x
+    Y[p * 64 :+ 64] = X[p * 64 :+ 64] * 2.0
+}
+@launch(32)
+kernel second(Y: tensor<f32>[N], Z: tensor<f32>[N], at: i32) {
+    let p = ctx.block.x
+    Z[p * 64 :+ 64] = Y[p * 64 :+ 64]
+    if p == 1 { Z[at] = 5.0 }
+}
+"""
+
+
+@needs_host
+@needs_nvrtc
+@pytest.mark.parametrize("grid", [None, 1])
+def test_a_guard_in_any_kernel_stops_them_all(device: FakeDriver, grid: int | None) -> None:
+    kernel = fused(GUARDED, "first+second")
+    x, y, z = (HostArray(random(200)) for _ in range(3))
+    with pytest.raises(LaunchError, match="N = 200 is not a whole number of 64"):
+        kernel(x, y, z, 0)
+    kernel(x, y, z, 0, host_checks=False, grid=grid)
+    with pytest.raises(KernelFault, match="N = 200 is not a whole number of 64"):
+        cuda_launch.synchronize()
+    x, y, z = (HostArray(random(256)) for _ in range(3))
+    kernel(x, y, z, 256, debug=True, grid=grid)
+    with pytest.raises(KernelFault, match="index 256 is outside `Z`, which has 256") as caught:
+        cuda_launch.synchronize()
+    assert caught.value.diagnostic is not None
+    span = caught.value.diagnostic.span
+    assert GUARDED[span.start : span.end] == "Z[at]"
+    kernel(x, y, z, 127, debug=True, grid=grid)  # in the tile of the block that stores it
+    cuda_launch.synchronize()
+    assert z.array[127] == 5 and (y.array == x.array * 2).all()
+    assert (numpy.delete(z.array, 127) == numpy.delete(y.array, 127)).all()
