@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -169,3 +172,37 @@ def test_a_known_kernel_is_neither_lowered_nor_spelled_again(tmp_path: Path, mon
         made(options=Options(vectors=False)), made(options=Options(arch="sm_80")),
     ]  # fmt: skip
     assert len(calls) == 1 + len(others)
+
+
+SHARING = """
+import sys
+from phobos.codegen import cache
+number = int(sys.argv[1])
+for turn in range(60):
+    for key in ("same", "other", f"own{number}"):
+        name = cache.verdict_key([key])
+        found = cache.verdict(name)
+        assert found is None or (len(set(found)) == 1 and len(found) == 20000), (key, found and len(found))
+        cache.keep_verdict(name, [f"PH{number}"] * 20000)
+        found = cache.verdict(name)
+        assert found is not None and len(set(found)) == 1 and len(found) == 20000, key
+"""
+
+
+def test_many_processes_share_the_cache_and_none_reads_half_a_file(tmp_path: Path) -> None:
+    own = {**os.environ, "PHOBOS_CACHE": str(tmp_path)}
+    running = [subprocess.Popen([sys.executable, "-c", SHARING, str(n)], env=own) for n in range(4)]
+    assert [process.wait(timeout=300) for process in running] == [0] * 4
+    assert len(list((tmp_path / "cubins").iterdir())) == 2 + 4  # and nothing half written
+
+
+def test_another_compiler_makes_another_cubin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PHOBOS_CACHE", str(tmp_path))
+    cache.compiled(TEXT, "t.cu", "sm_90a")
+    moved = tmp_path / "libnvrtc.so.another"
+    moved.write_bytes(b"")
+    monkeypatch.setattr(nvrtc, "location", lambda: str(moved))
+    cache.compiled(TEXT, "t.cu", "sm_90a")
+    monkeypatch.setattr(nvrtc, "FLAGS", (*nvrtc.FLAGS, "--use_fast_math"))
+    cache.compiled(TEXT, "t.cu", "sm_90a")
+    assert cache.kept().files == 3
