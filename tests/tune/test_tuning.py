@@ -340,6 +340,11 @@ def test_words_and_functions_make_the_key_not_blanks_and_comments() -> None:
         return phobos.kernel(changed, "k").key
 
     assert key(text) == key(text.replace("{ let", "{ // so\n\n  let")) == key("// a file\n\n" + text)
+    assert (
+        key(text)
+        == key(text.replace("block.x\n", "block.x  // so\n\n  "))
+        == key(text.replace("block.x\n", "block.x;"))
+    )
     assert key(text) == key("fn g(x: f32) -> f32 { return x }\n" + text)
     assert key(text) != key(text.replace("x + 1.0", "x + 2.0"))
     assert key(text) != key(text.replace("X[i] = f", "X[i] = 1.0 * f"))
