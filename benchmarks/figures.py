@@ -9,7 +9,7 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -68,7 +68,7 @@ def cells(one: Figure) -> tuple[str, str, str, str, str]:
     ratio = "" if one.ratio is None else f"{number(one.ratio)} of {one.of}" if one.of else number(one.ratio)
     target = "" if one.target is None else f"{'<=' if one.at_most else '>='} {number(one.target)}"
     mark = "" if one.is_met is None else "met" if one.is_met else "MISSED"
-    return one.name, f"{number(one.value)} {one.unit}", ratio, target, mark
+    return one.name, f"{number(one.value)} {one.unit}".strip(), ratio, target, mark
 
 
 def table(figures: Sequence[Figure]) -> str:
@@ -76,6 +76,23 @@ def table(figures: Sequence[Figure]) -> str:
     lines = ["| | value | ratio | target | |", "|---|---|---|---|---|"]
     lines += ["| " + " | ".join(cells(one)) + " |" for one in figures]
     return "\n".join(lines) + "\n"
+
+
+def leaves(figures: dict[str, Any], path: tuple[str, ...] = ()) -> Iterator[Figure]:
+    """Numbers under their keys, of which the outermost is the unit (`{"tflops": {"f32 4096": 37.0}}`); and of a table
+    (`{"head": [..], "rows": [..]}`) the cells that were measured, which are the fractions, under the cells before."""
+    for key, value in figures.items():
+        if isinstance(value, dict) and set(value) == {"head", "rows"}:
+            for row in value["rows"]:
+                first = next((i for i, cell in enumerate(row) if isinstance(cell, float)), len(row))
+                label = " ".join(str(cell) for cell in row[:first])
+                for column, cell in zip(value["head"], row):
+                    if isinstance(cell, float):
+                        yield Figure(f"{key}: {label}: {column}", cell, "")
+        elif isinstance(value, dict):
+            yield from leaves(value, (*path, key))
+        elif isinstance(value, int | float) and path:
+            yield Figure(", ".join((*path[1:], key)), float(value), path[0])
 
 
 def finish(title: str, figures: Sequence[Figure], where: dict[str, str] | None = None) -> None:

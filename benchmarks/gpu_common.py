@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import statistics
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import cupy
 import numpy
-from figures import Figure
+from figures import Figure, leaves
 from figures import finish as keep
 
 from phobos.codegen import nvrtc
@@ -78,13 +78,4 @@ def table(title: str, head: list[str], rows: list[list[object]]) -> str:
 def finish(name: str, tables: list[str], figures: dict[str, Any], shaped: Sequence[Figure] | None = None) -> None:
     """Print the tables, and all figures in the one shape (`shaped`, or every number in `figures` under its keys)."""
     print("\n".join(tables))
-    keep(name, list(_leaves(figures)) if shaped is None else shaped, machine())
-
-
-def _leaves(figures: dict[str, Any], path: tuple[str, ...] = ()) -> Iterator[Figure]:
-    """The outermost key is the unit: `{"tflops": {"f32 4096": 37.0}}`."""
-    for key, value in figures.items():
-        if isinstance(value, dict):
-            yield from _leaves(value, (*path, key))
-        elif path:
-            yield Figure(", ".join((*path[1:], key)), float(value), path[0])
+    keep(name, list(leaves(figures)) if shaped is None else shaped, machine())

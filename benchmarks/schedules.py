@@ -153,9 +153,10 @@ def main() -> None:
     figures["stream"] = rows = [[*row, rows[0][4] / row[4]] for row in rows]  # type: ignore[operator]
     tables.append(table("streaming, 64 Mi elements of f32, two read and one written", head, rows))
     figures["partitions"] = partitions()
+    kept = {name: {"head": head, "rows": rows} for name, rows in figures.items()}
     head = ["tiles of the two phases", "one partition, us", "a partition each, us", "ratio"]
     tables.append(table("132 workers, two phases", head, figures["partitions"]))
-    finish("Schedules", tables, {"schedules": figures})
+    finish("Schedules", tables, {**kept, "partitions": {"head": head, "rows": figures["partitions"]}})
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import suite  # noqa: E402
-from figures import Figure, cells, figure_of, number  # noqa: E402
+from figures import Figure, cells, figure_of, leaves, number  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -158,6 +158,19 @@ def test_a_figure_survives_being_kept() -> None:
 
     one = Figure("x", 1.5, "us", 0.5, "y", 2, False)
     assert figure_of(json.loads(json.dumps(asdict(one)))) == one
+
+
+def test_figures_of_a_card_are_shaped_from_numbers_under_keys_and_from_tables() -> None:
+    found = list(leaves({"tflops": {"f32": {"4096": 37, "8192": 38.5}, "note": "text"}}))
+    assert [(one.name, one.value, one.unit) for one in found] == [
+        ("f32, 4096", 37, "tflops"),
+        ("f32, 8192", 38.5, "tflops"),
+    ]
+    rows = [["flat", None, 132, 2.5, 1.0], ["xyz", 4, 1, 3.0, "-"]]
+    found = list(leaves({"product": {"head": ["schedule", "group", "workers", "us", "ratio"], "rows": rows}}))
+    assert [(one.name, one.value) for one in found] == [
+        ("product: flat None 132: us", 2.5), ("product: flat None 132: ratio", 1.0), ("product: xyz 4 1: us", 3.0),
+    ]  # fmt: skip
 
 
 @pytest.mark.slow
