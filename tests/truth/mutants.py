@@ -226,9 +226,6 @@ def _run(mutant: Mutant) -> tuple[str, str]:
     return "survived", ""
 
 
-OTHER_GRIDS = (None, "3")
-
-
 def _beside_the_good_one(mutant: Mutant) -> tuple[str, str]:
     """Both kernels with other contents, sizes and grids: who notices where the good one runs."""
     good = Kernels(mutant.path, (ROOT / mutant.path).read_text("utf-8"))
@@ -267,14 +264,15 @@ def _others(header: Run, good: Kernels) -> Iterator[Run]:
     program = good.one(header.kernel).analysed()[1].program
     floats = {name for name, tensor in program.tensors.items() if tensor.dtype in FLOATS}
     inputs = floats - written_tensors(program)
-    for seed, change in enumerate((lambda n: n, lambda n: n - 1, lambda n: n // 2, lambda n: n * (60 if n < 8 else 5))):
-        filled = {
-            name: f"random:seed={seed}" if (name in floats and text in ("ones", "iota")) or name in inputs else text
-            for name, text in header.names.items()
-        }
+    changes = (lambda n: n, lambda n: n - 1, lambda n: n // 2, lambda n: n * (60 if n < 8 else 5))
+    for number, change in enumerate(changes):
         sizes = {name: str(change(int(text))) for name, text in header.names.items() if name in program.dims}
-        for grid in OTHER_GRIDS:
+        for grid, seed in ((None, 3), ("3", number)):
             options = header.options if grid is None else header.options | {"grid": grid}
+            filled = {
+                name: f"random:seed={seed}" if (name in floats and text in ("ones", "iota")) or name in inputs else text
+                for name, text in header.names.items()
+            }
             yield Run(header.line, header.kernel, options, filled | sizes, ())
 
 
