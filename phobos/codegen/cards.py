@@ -9,6 +9,7 @@ launcher uses; this table answers where there is no card.
 
 from __future__ import annotations
 
+from phobos.lowering.options import KIB, SHARED_BYTES, STATIC_BYTES
 from phobos.value import value
 
 
@@ -26,22 +27,21 @@ class Limits:
     shared_unit_bytes: int
 
 
-STATIC_SHARED_BYTES = 48 * 1024  # what a kernel may use without opting in to more, on every card
+STATIC_SHARED_BYTES = STATIC_BYTES  # what a kernel may use without opting in to more, on every card
 REGISTER_UNIT = 256  # registers are given to a warp in multiples of this
 PARTITIONS = 4  # of a multiprocessor; each has a quarter of the registers
-KIB = 1024
 
 LIMITS: dict[str, Limits] = {
-    "sm_75": Limits("sm_75", 1024, 16, 65536, 64 * KIB, 64 * KIB, 0, 256),
-    "sm_80": Limits("sm_80", 2048, 32, 65536, 164 * KIB, 163 * KIB, KIB, 128),
-    "sm_86": Limits("sm_86", 1536, 16, 65536, 100 * KIB, 99 * KIB, KIB, 128),
-    "sm_87": Limits("sm_87", 1536, 16, 65536, 164 * KIB, 163 * KIB, KIB, 128),
-    "sm_89": Limits("sm_89", 1536, 24, 65536, 100 * KIB, 99 * KIB, KIB, 128),
-    "sm_90a": Limits("sm_90a", 2048, 32, 65536, 228 * KIB, 227 * KIB, KIB, 128),
-    "sm_100": Limits("sm_100", 2048, 32, 65536, 228 * KIB, 227 * KIB, KIB, 128),
-    "sm_103": Limits("sm_103", 2048, 32, 65536, 228 * KIB, 227 * KIB, KIB, 128),
-    "sm_120": Limits("sm_120", 1536, 24, 65536, 100 * KIB, 99 * KIB, KIB, 128),
-    "sm_121": Limits("sm_121", 1536, 24, 65536, 100 * KIB, 99 * KIB, KIB, 128),
+    "sm_75": Limits("sm_75", 1024, 16, 65536, 64 * KIB, SHARED_BYTES["sm_75"], 0, 256),
+    "sm_80": Limits("sm_80", 2048, 32, 65536, 164 * KIB, SHARED_BYTES["sm_80"], KIB, 128),
+    "sm_86": Limits("sm_86", 1536, 16, 65536, 100 * KIB, SHARED_BYTES["sm_86"], KIB, 128),
+    "sm_87": Limits("sm_87", 1536, 16, 65536, 164 * KIB, SHARED_BYTES["sm_87"], KIB, 128),
+    "sm_89": Limits("sm_89", 1536, 24, 65536, 100 * KIB, SHARED_BYTES["sm_89"], KIB, 128),
+    "sm_90a": Limits("sm_90a", 2048, 32, 65536, 228 * KIB, SHARED_BYTES["sm_90a"], KIB, 128),
+    "sm_100": Limits("sm_100", 2048, 32, 65536, 228 * KIB, SHARED_BYTES["sm_100"], KIB, 128),
+    "sm_103": Limits("sm_103", 2048, 32, 65536, 228 * KIB, SHARED_BYTES["sm_103"], KIB, 128),
+    "sm_120": Limits("sm_120", 1536, 24, 65536, 100 * KIB, SHARED_BYTES["sm_120"], KIB, 128),
+    "sm_121": Limits("sm_121", 1536, 24, 65536, 100 * KIB, SHARED_BYTES["sm_121"], KIB, 128),
 }
 
 CARDS: dict[str, tuple[str, int]] = {

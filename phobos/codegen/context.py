@@ -49,6 +49,8 @@ class Context:
             for t in self.program.tensors.values()
             if t.name in lowered.options.pitched
         }
+        self.maps: dict[tuple[ir.Tensor, int, int], str] = {}  # of bulk copies, by the rows and columns of a box
+        self.fetched: dict[tuple[ir.Statement, bool], str] = {}  # where a loop staged a side (left?) of a product
         self.declared: set[ir.Variable] = set()
         self.leaves: list[str] = []  # labels after inlined functions, innermost last
         self.wide: dict[str, int] = {}  # tensors accessed in more than one element at once, and the bytes of it
@@ -72,6 +74,13 @@ class Context:
     def site(self, what: str, span: Span, calls: tuple[Span, ...], subject: str = "") -> int:
         self.sites.append(Site(what, span, calls, subject, self.root))
         return len(self.sites) - 1
+
+    def map(self, tensor: ir.Tensor, rows: int, columns: int) -> str:
+        """The argument by which bulk copies of so large a box name a tensor."""
+        key = (tensor, rows, columns)
+        if key not in self.maps:
+            self.maps[key] = self.names.fresh(tensor.name + "_map")
+        return self.maps[key]
 
     # --- extents ----------------------------------------------------------------------------------
 

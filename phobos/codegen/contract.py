@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from phobos.codegen.emitted import Emitted
+from phobos.codegen.emitted import Argument, Emitted
 from phobos.codegen.resources import Resources
 from phobos.diagnostic import Span
 from phobos.lowering.options import Options
@@ -39,9 +39,7 @@ def contract_of(
         "registers": None if resources is None else resources.registers,
         "local_bytes": None if resources is None else resources.local_bytes,
         "cooperative": emitted.cooperative,
-        "arguments": [
-            _argument(program, argument.kind, argument.name, argument.ctype) for argument in emitted.arguments
-        ],
+        "arguments": [_argument(program, argument) for argument in emitted.arguments],
         "grid": _workers(program.fusion) if isinstance(program, FusedProgram) else _grid(program),
         "schedule": _schedule(program, options.form),
         "alignment_bytes": dict(sorted(emitted.wide.items())),
@@ -98,8 +96,9 @@ def _schedule(program: Program, form: Form | None) -> dict[str, Any]:
     return {"kind": form.kind, "l2_group": group, "launch": launch}
 
 
-def _argument(program: Program, kind: str, name: str, ctype: str) -> dict[str, Any]:
-    made: dict[str, Any] = {"kind": kind, "name": name, "ctype": ctype}
+def _argument(program: Program, argument: Argument) -> dict[str, Any]:
+    kind, name = argument.kind, argument.name
+    made: dict[str, Any] = {"kind": kind, "name": name, "ctype": argument.ctype}
     if kind == "tensor":
         tensor = program.tensors[name]
         made["dtype"] = tensor.dtype
@@ -109,6 +108,10 @@ def _argument(program: Program, kind: str, name: str, ctype: str) -> dict[str, A
         ]
     elif kind == "scalar":
         made["dtype"] = program.params[name].dtype
+    elif kind == "map":
+        made["dtype"] = program.tensors[name].dtype
+        made["box"] = list(argument.box)
+        made["meaning"] = _MEANINGS[kind]
     else:
         made["meaning"] = _MEANINGS[kind]
     return made
@@ -118,6 +121,9 @@ _MEANINGS = {
     "dim": "the extent of that name",
     "pitch": "elements from one row of the tensor to the next",
     "grid": "blocks of the grid along that axis; the name is the kernel's place and the axis; see `schedule`",
+    "map": "a CUtensorMap by value, aligned to 64 bytes: cuTensorMapEncodeTiled over the tensor of that name, rank 2, "
+    "the columns first; the box is given as rows and columns; element strides 1, no interleave, swizzled by as many "
+    "bytes as a row of the box has (128, 64 or 32), L2 promotion 128 bytes, zeros outside",
     "word": "address of the first barrier tensor, or of a zeroed 32-bit word in device memory; bit 0 asks to leave",
     "report": "address of zeroed memory that the device can write: 48 bytes and 4 more for each block, the number "
     "of those blocks in the 32-bit word at byte 40",

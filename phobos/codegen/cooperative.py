@@ -65,9 +65,7 @@ def reduce(context: Context, statement: ops.Reduce) -> None:
 def _first_group(layout: Layout, loop: Loop) -> tuple[str, int]:
     """The first of the groups of lanes that hold a thread's row, and how far apart they are."""
     if layout.is_fragment:
-        across = layout.warps_across
-        warp = "tid / 32" if layout.warps_used * 32 == layout.threads else f"tid / 32 % {layout.warps_used}"
-        return f"{warp} / {across} * {across * 8} + tid % 32 / 4", 8
+        return f"tid / 32 % {layout.warps_down} * 8 + tid % 32 / 4", 8 * layout.warps_down
     return ("0" if layout.downs == 1 else f"{loop.down} * {layout.warps_along}"), 1
 
 

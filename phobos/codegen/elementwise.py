@@ -95,7 +95,10 @@ class Loop:
         """The row of row register `i`."""
         layout, group = self.layout, self.layout.row_group
         if layout.is_fragment:
-            return f"{self.down} / 8 * {layout.warp_rows} + {self.down} % 8 + {i} * 8"
+            first = f"{self.down} / 8 * 16 + {self.down} % 8"
+            if layout.pieces_down == 1:
+                return f"{first} + {i} * 8"
+            return f"{first} + {i} / 2 * {layout.piece_stride} + {i} % 2 * 8"
         if group == 1:
             return _affine(self.down, 1, i, layout.row_stride)
         return f"{_affine(self.down, group, f'({i} / {group})', layout.row_stride)} + {i} % {group}"
@@ -238,8 +241,8 @@ def place_definition(layout: Layout) -> str:
     down, along = place_names(layout)
     if layout.is_fragment:
         warp = "tid / 32" if layout.warps_used * 32 == layout.threads else f"tid / 32 % {layout.warps_used}"
-        across = layout.warps_across
-        return f"const int {down} = {warp} / {across} * 8 + tid % 32 / 4, {along} = {warp} % {across} * 4 + tid % 4;"
+        across = "0" if layout.warps_across == 1 else f"{warp} / {layout.warps_down} * 4"
+        return f"const int {down} = {warp} % {layout.warps_down} * 8 + tid % 32 / 4, {along} = {across} + tid % 4;"
     if layout.patch:
         patch, warps = layout.patch, layout.across // layout.patch
         return (

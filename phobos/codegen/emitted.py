@@ -26,11 +26,13 @@ class Site:
 
 @value
 class Argument:
-    """One argument of the kernel. `name` is the tensor, scalar, dim or pitched tensor, or "ROOT AXIS" of a grid."""
+    """One argument of the kernel. `name` is the tensor, scalar, dim, or pitched or mapped tensor, or "ROOT AXIS" of a
+    grid; `box` the rows and columns that one bulk copy through a map moves."""
 
-    kind: Literal["tensor", "scalar", "dim", "pitch", "grid", "word", "report", "timeout", "groups"]
+    kind: Literal["tensor", "scalar", "dim", "pitch", "map", "grid", "word", "report", "timeout", "groups"]
     name: str
     ctype: str
+    box: tuple[int, int] = (0, 0)
 
 
 @value
@@ -58,7 +60,7 @@ def to_bytes(emitted: Emitted) -> bytes:
         {
             "text": emitted.text,
             "symbol": emitted.symbol,
-            "arguments": [[a.kind, a.name, a.ctype] for a in emitted.arguments],
+            "arguments": [[a.kind, a.name, a.ctype, a.box] for a in emitted.arguments],
             "sites": [[s.what, _span(s.span), [_span(c) for c in s.calls], s.subject, s.root] for s in emitted.sites],
             "threads": emitted.threads,
             "dynamic": emitted.dynamic_shared_bytes,
@@ -75,7 +77,7 @@ def from_bytes(data: bytes) -> Emitted:
     return Emitted(
         kept["text"],
         kept["symbol"],
-        tuple(Argument(*argument) for argument in kept["arguments"]),
+        tuple(Argument(kind, name, ctype, (box[0], box[1])) for kind, name, ctype, box in kept["arguments"]),
         tuple(
             Site(what, Span(*span), tuple(Span(*call) for call in calls), subject, root)
             for what, span, calls, subject, root in kept["sites"]

@@ -32,9 +32,22 @@ def facts_of(lowered: Lowered, line_of: Callable[[Span], int]) -> dict[str, Any]
                 "k": product.length,
                 "step": product.step,
                 "staged_bytes": product.staged_bytes,
+                "left_in_registers": product.left.held,
                 "layout": _layout(product.layout),
             }
             for statement, product in lowered.products.items()
+        ],
+        "rounds": [
+            {
+                "line": line_of(loop.span),
+                "stages": rounds.stages,
+                "stage_bytes": rounds.stage_bytes,
+                "staged_once_bytes": rounds.once_bytes,
+                "rounds_ahead": rounds.ahead,
+                "copies": "bulk" if rounds.bulk else "by all threads",
+                "reason": rounds.against_bulk,
+            }
+            for loop, rounds in lowered.rounds.items()
         ],
         "waits": [
             {"line": line_of(statement.span), "reason": statement.reason}

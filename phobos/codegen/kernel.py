@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
-from phobos.codegen import cooperative, elementwise, spelling
+from phobos.codegen import cooperative, elementwise, spelling, tensorcores
 from phobos.codegen.context import Context
 from phobos.codegen.expressions import arithmetic, as_type, dtype_of, point, scalar
 from phobos.codegen.leaves import view_of
 from phobos.codegen.products import pipelined, product
+from phobos.codegen.rounds import rounds
 from phobos.lowering import ops, walk
 from phobos.semantics import ir
 
@@ -131,7 +132,10 @@ def _spelled(context: Context, statement: ir.Statement) -> None:
             cooperative.running_sum(context, statement)
         case ops.Dot(result=result):
             _declare(context, result)
-            product(context, statement)
+            if context.lowered.products[statement].unit == "fma":
+                product(context, statement)
+            else:
+                tensorcores.product(context, statement)
         case ir.Evaluate() | ir.AssumeUniform():
             pass
         case _:
@@ -218,6 +222,14 @@ def _for(context: Context, loop: ir.For) -> None:
             if least is None or least < 1:
                 site = context.site("step", loop.step.span, loop.calls)
                 _leave_if(context, f"{step} <= 0", 4, site, step, "0")
+        if loop in context.lowered.rounds:
+            for statement in loop.body.statements:
+                if isinstance(statement, ops.Dot):
+                    _declare(context, statement.result)
+            rounds(
+                context, loop, (name, as_type(context, loop.lo, "index"), hi, step), lambda s: _statement(context, s)
+            )
+            return
         dot = context.lowered.pipelines.get(loop)
         if dot is not None:
             _declare(context, dot.result)

@@ -1,4 +1,4 @@
-"""Products: operands staged in shared memory a step of K at a time, multiplied from there into registers.
+"""Products on the ordinary units: operands staged in shared memory a step of K at a time, multiplied from there.
 
 In a pipelined loop the steps of later rounds are on their way into other buffers while this one is multiplied.
 """
@@ -38,9 +38,8 @@ def product(context: Context, dot: ops.Dot) -> None:
         for side in multiply.sides:
             side.open()
         multiply.places("")
-        multiply.prepare()
         length = str(plan.length) if plan.length is not None else multiply.sides[0].length
-        if not multiply.staged and plan.unit == "fma":
+        if not multiply.staged:
             with out.block(f"for (int k = 0; k < {length}; ++k)"):
                 multiply.one("k", "k")
         else:
@@ -53,7 +52,7 @@ def product(context: Context, dot: ops.Dot) -> None:
                     out.line("__syncthreads();")
                 multiply.step(length)
         if not direct:
-            _keep(context, dot, plan)
+            keep_sums(context, dot, plan)
 
 
 def pipelined(
@@ -82,7 +81,6 @@ def pipelined(
                 if side.walks:
                     out.line(f"{side.name}_from += {side.name}_step;")
             out.line("ph_copies_end();")
-        multiply.prepare()
         for ahead in range(stages - 1):
             at = f"{lo} + {ahead} * {step}" if ahead else lo
             out.line(f"if ({at} < {hi}) fetch({at}, {ahead}); else ph_copies_end();")
@@ -148,21 +146,9 @@ class _Multiply:
                 cell = spelling.CELLS[side.stored]
                 self.context.out.line(f"{cell}* const {side.name} = ({cell}*)(shared + {base + offset}{shift});")
 
-    def prepare(self) -> None:
-        """What stays the same over all steps."""
-        layout, out = self.plan.layout, self.context.out
-        if self.plan.unit == "mma":
-            warp = "tid / 32" if layout.warps_used * 32 == layout.threads else f"tid / 32 % {layout.warps_used}"
-            out.line(f"const int warp_row = {warp} / {layout.warps_across} * {layout.warp_rows};")
-            out.line(f"const int warp_column = {warp} % {layout.warps_across} * {layout.warp_columns};")
-            out.line("const int lane = tid % 32;")
-
     def step(self, length: str) -> None:
         """Multiply the step of K that begins at `k0`."""
         plan, out = self.plan, self.context.out
-        if plan.unit == "mma":
-            self._fragments()
-            return
         if plan.turned:
             self.turned(plan.step)
             return
@@ -177,8 +163,6 @@ class _Multiply:
             head = f"for (int k = 0; k < {plan.step} && k0 + k < {length}; ++k)"
         with out.block(head):
             self.one("k", "(int)k0 + k")
-
-    # --- the ordinary units -------------------------------------------------------------------------
 
     def one(self, k: str, deep: str) -> None:
         """One k: a column of the left side times a row of the right one."""
@@ -308,33 +292,8 @@ class _Multiply:
     def _onto(self, total: str, left: str, right: str) -> str:
         return f"{total} = {spelling.multiply_add(left, right, total, self.plan.total)};"
 
-    # --- tensor cores -------------------------------------------------------------------------------
 
-    def _fragments(self) -> None:
-        """Each warp multiplies its part in pieces of 16 x 8 x 16."""
-        out, layout, plan = self.context.out, self.plan.layout, self.plan
-        pieces_down, pieces_across = layout.row_steps // 2, layout.column_steps
-        with out.rows(f"for (int k = 0; k < {plan.step}; k += 16)"):
-            out.line(f"unsigned a[{pieces_down}][4], b[{pieces_across}][2];")
-            with out.rows(f"for (int i = 0; i < {pieces_down}; ++i)"):
-                at = self.left.half("warp_row + i * 16 + lane % 16", "k + lane / 16 * 8")
-                out.line(f"ph_fragment_4(a[i], {at});")
-            if self.dot.transposed:
-                at = self.right.half("warp_column + j * 8 + lane % 8", "k + lane / 8 % 2 * 8")
-                load = f"ph_fragment_2(b[j], {at});"
-            else:
-                at = self.right.half("k + lane % 16", "warp_column + j * 8")
-                load = f"ph_fragment_2_turned(b[j], {at});"
-            with out.rows(f"for (int j = 0; j < {pieces_across}; ++j)"):
-                out.line(load)
-            down, across = f"for (int i = 0; i < {pieces_down}; ++i)", f"for (int j = 0; j < {pieces_across}; ++j)"
-            with out.rows(down), out.rows(across):
-                columns, sums = layout.column_registers, self.sums
-                upper, lower = f"{sums} + i * {2 * columns} + j * 2", f"{sums} + (i * 2 + 1) * {columns} + j * 2"
-                out.line(f"ph_multiply_{plan.dtype}({upper}, {lower}, a[i], b[j]);")
-
-
-def _keep(context: Context, dot: ops.Dot, plan: Product) -> None:
+def keep_sums(context: Context, dot: ops.Dot, plan: Product) -> None:
     """Sums that are not the variable's registers: rounded into them, or stored in shared memory."""
     out, layout = context.out, plan.layout
     assert isinstance(dot.result.type, ir.TileT)

@@ -126,11 +126,22 @@ def from_cell(text: str, dtype: str) -> str:
 
 def to_cell(text: str, dtype: str) -> str:
     """A value as a cell holds it."""
-    if dtype == "f16":
-        return f"ph_to_f16({text})"
-    if dtype == "bf16":
-        return f"ph_to_bf16({text})"
+    if dtype in ("f16", "bf16"):
+        return f"ph_to_{dtype}({_unrounded(text, dtype)})"
     return f"({CELLS[dtype]})({text})" if dtype in ("i8", "u8", "bool") else text
+
+
+def _unrounded(text: str, dtype: str) -> str:
+    """Without the rounding that this text ends with: the cell rounds, and once is enough."""
+    head = f"ph_round_{dtype}("
+    if not (text.startswith(head) and text.endswith(")")):
+        return text
+    depth = 0
+    for at, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth == 0 and character == ")":
+            return text[len(head) : -1] if at == len(text) - 1 else text
+    return text
 
 
 def empty_cell(dtype: str) -> str:

@@ -2,7 +2,7 @@
 
 Staged for the ordinary units, a right operand of `dot` lies as it does in its tensor; one of `dot_t` is turned, so
 that neighbouring threads read neighbouring cells. So is a left operand where each thread has whole groups of rows.
-For tensor cores everything lies as in its tensor.
+For tensor cores everything lies as in its tensor, in panels (`tensorcores.py`).
 """
 
 from __future__ import annotations
@@ -82,6 +82,10 @@ class Side:
             dtype = target
         return text
 
+    def lies(self, down: str, along: str) -> str:
+        """Where the staged cell of this row and column, as in the tensor, lies."""
+        return f"{down} * {self.pitch} + {along}"
+
     def place(self, line: str, k: str) -> str:
         """Where the staged cell at (line, k) lies."""
         if self.k_last and not self.turned:
@@ -100,22 +104,10 @@ class Side:
         row, column = (line, deep) if self.k_last else (deep, line)
         return self.converted(f"{name}[({row}) * {place.pitch} + {column}]")
 
-    def half(self, row: str, column: str) -> str:
-        """The address of a cell of a tensor-core operand, staged or in place, by its own row and column."""
-        if self.operand.staged:
-            return f"{self.name} + ({row}) * {self.pitch} + {column}"
-        variable = self.operand.variable
-        assert variable is not None
-        place = self.context.place(variable)
-        assert place is not None
-        deep = ("(int)k0 + " + column) if self.k_last else column
-        row = row if self.k_last else "(int)k0 + " + row
-        return f"{self.context.name(variable)} + ({row}) * {place.pitch} + {deep}"
-
     @property
     def stored(self) -> str:
         """The type of a staged cell, as an element type."""
-        return self.plan.dtype if self.plan.unit == "mma" else self.plan.total
+        return self.plan.total if self.plan.unit == "fma" else self.plan.dtype
 
     def stage(self, length: str, asynchronous: bool = False) -> None:
         """Copy one step of K from `k0` on; zero where K or a tensor ends."""
@@ -161,7 +153,7 @@ class Side:
             if width > 1:
                 cells.note_wide(width)
             if asynchronous and same and size in (4, 8, 16):
-                there = f"{self.name} + down * {self.pitch} + along"
+                there = f"{self.name} + {self.lies('down', 'along')}"
                 out.line(f"ph_copy_async<{width}>({there}, {here}, {inside or 'true'});")
                 return
             if width > 1:
@@ -215,7 +207,7 @@ class Side:
             return False
         if order.width > 1:
             cells.note_wide(order.width)
-        place = f"along * {self.pitch} + down" if self.turned else f"down * {self.pitch} + along"
+        place = f"along * {self.pitch} + down" if self.turned else self.lies("down", "along")
         with out.block():
             out.line(f"const int first = {order.first}, along = {order.start};")
             if self.walks and order.width == self._widest():
@@ -294,10 +286,10 @@ class Side:
             kept = "y"
             out.line(f"const {cell} y[{width}] = {{{', '.join(values)}}};")
         piece = min(width, 16 // scalar(self.stored).bytes)
-        place = f"{self.name} + down * {self.pitch} + along"
+        place = f"{self.name} + {self.lies('down', 'along')}"
         if piece == 1:
             for n in range(width):
-                out.line(f"{self.name}[down * {self.pitch} + along + {n}] = {kept}[{n}];")
+                out.line(f"{self.name}[{self.lies('down', 'along')} + {n}] = {kept}[{n}];")
             return
         for n in range(0, width, piece):
             out.line(f"ph_store<{piece}>({place} + {n}, {kept} + {n});")

@@ -2,9 +2,9 @@
 
 The text holds the device functions it calls and one kernel, whose arguments are, in order: a pointer for each
 tensor and a number for each scalar, as the .ph files list them; each extent that has a name; the pitch of each
-pitched tensor; the extents of each grid of virtual blocks, where the blocks are not what is launched; where something
-can stop the grid, the word that says so, the report that says why, and the time after which a wait is too long; and,
-with a barrier, words for groups of CTAs.
+pitched tensor; the map of each tensor that bulk copies read; the extents of each grid of virtual blocks, where the
+blocks are not what is launched; where something can stop the grid, the word that says so, the report that says why,
+and the time after which a wait is too long; and, with a barrier, words for groups of CTAs.
 
 A kernel whose blocks are what is launched is spelled as it is. Any other schedule, and several kernels in one launch,
 make a function of each kernel, which does the work of one virtual block, and a loop that calls it: so a `return` in
@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 
-from phobos.codegen import spelling
+from phobos.codegen import spelling, warpgroups
 from phobos.codegen.cards import STATIC_SHARED_BYTES
 from phobos.codegen.context import Context
 from phobos.codegen.device import pieces_for
@@ -32,7 +32,7 @@ from phobos.value import value
 
 AXES = "xyz"
 Entry = tuple[Argument, str]  # and the name that it has in the text
-Merged = dict[tuple[str, str], Entry]  # by kind and name
+Merged = dict[tuple[str, str, tuple[int, int]], Entry]  # by kind, name and box
 
 
 @value
@@ -107,9 +107,9 @@ def emit_work(name: str, phases: Sequence[Sequence[Part]], form: Form) -> Emitte
     ]  # fmt: skip
     watched = len(phases) > 1 or any(root.context.watched for root in roots)
     merged: Merged = {}
-    for kinds in (("tensor", "scalar"), ("dim",), ("pitch",)):
+    for kinds in (("tensor", "scalar"), ("dim",), ("pitch",), ("map",)):
         for argument in [argument for root in roots for argument, _ in root.given if argument.kind in kinds]:
-            merged.setdefault((argument.kind, argument.name), (argument, names.fresh(argument.name)))
+            merged.setdefault(_identity(argument), (argument, names.fresh(argument.name)))
     entries = [*merged.values(), *grids, *_stopping(watched, len(phases) > 1)]
     shared = _Shared(parts)
     symbol = spelling.kernel_symbol(name)
@@ -163,7 +163,10 @@ class _Root:
         return self.part.lowered.shared.bytes > 0
 
     def function(self) -> str:
-        parameters = [f"{argument.ctype} {name}" for argument, name in self.given]
+        parameters = [
+            f"const {argument.ctype}& {name}" if argument.kind == "map" else f"{argument.ctype} {name}"
+            for argument, name in self.given
+        ]
         parameters += [f"const long long {what}_{AXES[axis]}" for what, axis in self.used]
         if self.takes_shared:
             parameters.append("unsigned char* const shared")
@@ -179,7 +182,7 @@ class _Root:
         return "\n".join(text)
 
     def call(self, merged: Merged) -> str:
-        passed = [merged[argument.kind, argument.name][1] for argument, _ in self.given]
+        passed = [merged[_identity(argument)][1] for argument, _ in self.given]
         for what, axis in self.used:
             beyond = "0" if what == "block" else "1"
             there = AXES[axis] if what == "block" else self.extent(AXES[axis])
@@ -268,16 +271,22 @@ class _Shared:
         flagged = any("dynshared" in part.lowered.program.flags for part in parts)
         self.dynamic = size if flagged or size > STATIC_SHARED_BYTES else 0
         self.static = 0 if self.dynamic else size
+        self.alignment = max(part.lowered.shared.alignment for part in parts)
 
     @property
     def declaration(self) -> list[str]:
+        aligned = f"__align__({self.alignment})"
         if self.dynamic:
-            return ["  extern __shared__ __align__(16) unsigned char shared[];"]
-        return [f"  __shared__ __align__(16) unsigned char shared[{self.static}];"] if self.static else []
+            return [f"  extern __shared__ {aligned} unsigned char shared[];"]
+        return [f"  __shared__ {aligned} unsigned char shared[{self.static}];"] if self.static else []
+
+
+def _identity(argument: Argument) -> tuple[str, str, tuple[int, int]]:
+    return argument.kind, argument.name, argument.box
 
 
 def _given(context: Context) -> list[Entry]:
-    """What the caller of a kernel gives it: tensors and numbers, extents, pitches."""
+    """What the caller of a kernel gives it: tensors and numbers, extents, pitches, maps."""
     found: list[Entry] = []
     for parameter in context.program.parameters:
         if isinstance(parameter, ir.Tensor):
@@ -289,6 +298,8 @@ def _given(context: Context) -> list[Entry]:
             found.append((argument, context.params[parameter.name]))
     found += [(Argument("dim", name, "long long"), there) for name, there in context.dims.items()]
     found += [(Argument("pitch", name, "long long"), there) for name, there in context.pitches.items()]
+    for (tensor, rows, columns), there in context.maps.items():
+        found.append((Argument("map", tensor.name, "ph_map", (rows, columns)), there))
     return found
 
 
@@ -307,7 +318,10 @@ def _opening(parts: Sequence[Part], symbol: str, entries: Sequence[Entry]) -> li
     launches = [part.lowered.program.launch for part in parts]
     least = max(max(part.lowered.program.launch.min_blocks or 0, part.lowered.options.together) for part in parts)
     bounds = f"{launches[0].threads}, {least}" if least else f"{launches[0].threads}"
-    parameters = ",\n".join(f"    {argument.ctype} {name}" for argument, name in entries)
+    parameters = ",\n".join(
+        f"    {'const __grid_constant__ ' if argument.kind == 'map' else ''}{argument.ctype} {name}"
+        for argument, name in entries
+    )
     return [f'extern "C" __global__ void __launch_bounds__({bounds})', f"{symbol}(", parameters + ") {"]
 
 
@@ -350,8 +364,9 @@ def _finished(
         for tensor, size in context.wide.items():
             wide[tensor] = max(size, wide.get(tensor, 0))
     top = f"// {name}, from {spelling.file_literal(part.file)[1:-1]}. Written by Phobos tools.\n\n"
+    top += f"{pieces_for(whole)}\n{warpgroups.pieces_for(whole)}"
     return Emitted(
-        top + pieces_for(whole) + "\n" + whole, symbol, tuple(argument for argument, _ in entries),
+        top + whole, symbol, tuple(argument for argument, _ in entries),
         tuple(contexts[0].sites), part.lowered.program.launch.threads, shared.dynamic, shared.static, wide, cooperative,
         watched,
     )  # fmt: skip

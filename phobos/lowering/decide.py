@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from phobos.language.scalars import scalar
 from phobos.lowering import hazards, homes, ops, shared, walk
-from phobos.lowering.layouts import Layouts, choose
+from phobos.lowering.layouts import Layouts, Units, choose
 from phobos.lowering.normal import normalise
-from phobos.lowering.options import MULTIPLE, Options
-from phobos.lowering.pipelined import DYNAMIC_BYTES, STATIC_BYTES, Means, Pipelines, pipelines_of
+from phobos.lowering.options import MULTIPLE, Options, room_bytes
+from phobos.lowering.panels import ALIGNMENT_BYTES
+from phobos.lowering.pipelined import Means, Pipelines, pipelines_of
 from phobos.lowering.products import Product, against_tensor_cores, padded, products_of
+from phobos.lowering.rounds import Rounds
 from phobos.lowering.shared import Scratch, SharedPlan
+from phobos.lowering.tensorcores import Against, against_warpgroups
 from phobos.semantics import ir
 from phobos.semantics.masks import Mask, masks_of
 from phobos.semantics.program import Program, Promise, fact
@@ -75,6 +78,7 @@ class Lowered:
     layouts: Layouts
     products: dict[ir.Statement, Product]
     pipelines: dict[ir.Statement, ops.Dot]
+    rounds: dict[ir.Statement, Rounds]
     scratches: dict[ir.Statement, Scratch]
     shared: SharedPlan
     most_tiles: tuple[tuple[ir.Variable, int], ...]
@@ -95,19 +99,62 @@ def decide(program: Program, options: Options = DEFAULTS) -> Decisions:
     """Everything that can be chosen before it is known where threads must wait."""
     values = values_of(program)
     body, origins = normalise(program)
-    at_home = homes.shared_variables(body)
     reasons = against_tensor_cores(program, body)
-    layouts = choose(
-        body, at_home, program.launch.threads, values, lambda dot: reasons[dot] is None, vectors=options.vectors
-    )
-    products = products_of(body, layouts, at_home, reasons, options.arch)
-    taken = sum(ops.cells(v.type) * scalar(v.type.dtype).bytes for v in at_home if isinstance(v.type, ir.TileT))
-    room = (DYNAMIC_BYTES if "dynshared" in program.flags else STATIC_BYTES) - taken
-    means = Means(at_home, room, "pipeline" in program.flags, options.arch)
+    at_home, layouts = _places(program, body, values, reasons, options)
+    products = products_of(body, layouts, at_home, reasons, program.launch.threads, options.arch)
+    small = _small_scratches(body, layouts)
+    means = Means(at_home, _room(program, at_home, small, options), "pipeline" in program.flags, options)
     pipelines = pipelines_of(body, products, means, values, origins)
-    scratches = {s.statement: s for s in _scratches(body, layouts, products)}
+    scratches = {s.statement: s for s in (*small, *_scratches(body, products, pipelines))}
     plan = shared.plan(body, at_home, list(scratches.values()), padded(products))
     return Decisions(program, body, origins, values, at_home, layouts, products, pipelines, scratches, plan)
+
+
+def _places(
+    program: Program,
+    body: ir.Block,
+    values: Values,
+    reasons: dict[ir.Statement, Against | None],
+    options: Options,
+) -> tuple[dict[ir.Variable, str], Layouts]:
+    """Homes and layouts. A left operand of tensor cores stays in registers where the layouts then agree to it."""
+    threads = program.launch.threads
+    found = homes.left_made_where_multiplied(body)
+    held = frozenset(dot for dot in found if reasons[dot] is None and _may_be_held(dot))
+    while True:
+        at_home = homes.shared_variables(body, held)
+        held = frozenset(dot for dot in held if homes.tile_named(dot.left) not in at_home)
+        units = Units(
+            lambda dot: reasons[dot] is None,
+            lambda dot: reasons[dot] is None and not against_warpgroups(dot, threads, options.arch),
+            held,
+        )
+        layouts = choose(body, at_home, threads, values, units, vectors=options.vectors)
+        agreed = frozenset(dot for dot in held if _is_held(dot, layouts))
+        if agreed == held:
+            return at_home, layouts
+        held = agreed
+
+
+def _may_be_held(dot: ops.Dot) -> bool:
+    """Whether its left operand is a tile of known shape that a warp could multiply from its registers."""
+    tile = homes.tile_named(dot.left)
+    return tile is not None and ops.is_static(tile.type) and tile.type.dtype in ("f16", "bf16", "f32")  # type: ignore[union-attr]
+
+
+def _is_held(dot: ops.Dot, layouts: Layouts) -> bool:
+    """Every warp holds the rows of the left operand that it multiplies, whole."""
+    tile = homes.tile_named(dot.left)
+    assert tile is not None
+    mine, result = layouts.of(tile), layouts.of(dot)
+    return (
+        mine.is_fragment
+        and result.is_fragment
+        and mine.warps_across == 1
+        and mine.warps_down == result.warps_down
+        and mine.rows_exact
+        and mine.columns_exact
+    )
 
 
 def lower(program: Program, options: Options = DEFAULTS) -> Lowered:
@@ -130,6 +177,7 @@ def lower(program: Program, options: Options = DEFAULTS) -> Lowered:
         made.layouts,
         made.products,
         made.pipelines.loops,
+        made.pipelines.rounds,
         made.scratches,
         made.shared,
         made.most_tiles,
@@ -153,7 +201,21 @@ def specialised(program: Program, multiples: tuple[str, ...]) -> Program:
     return Program(**{**fields, "promises": tuple(promises)})
 
 
-def _scratches(body: ir.Block, layouts: Layouts, products: dict[ir.Statement, Product]) -> list[Scratch]:
+def _room(program: Program, at_home: dict[ir.Variable, str], small: list[Scratch], options: Options) -> int:
+    """Bytes that are left for what products stage, beside tiles and, where no more can be had, what may stand between
+    and beside them."""
+    dynamic = "dynshared" in program.flags
+    room = room_bytes(options.arch, dynamic, program.launch.min_blocks or 1)
+    for variable in at_home:
+        if isinstance(variable.type, ir.TileT):
+            rows, _ = ops.matrix_shape(variable.type.shape)
+            padding = rows * shared.ALIGNMENT_BYTES if dynamic else 0
+            room -= ops.cells(variable.type) * scalar(variable.type.dtype).bytes + padding
+    return room - dynamic * sum(scratch.bytes for scratch in small)
+
+
+def _small_scratches(body: ir.Block, layouts: Layouts) -> list[Scratch]:
+    """What statements need that exchange numbers between threads."""
     found: list[Scratch] = []
     for statement in walk.statements(body):
         match statement:
@@ -164,11 +226,24 @@ def _scratches(body: ir.Block, layouts: Layouts, products: dict[ir.Statement, Pr
                     cell = 16 if kind == "rowargmax" else max(4, scalar(source.type.dtype).bytes)
                     size = layout.threads // layout.lanes_along * layout.row_registers * cell
                     found.append(Scratch(statement, "the partial results of a row", shared_size(size)))
-            case ops.Dot():
-                if size := products[statement].staged_bytes * products[statement].stages:
-                    found.append(Scratch(statement, "the staged operands of a product", shared_size(size)))
             case ir.Atomic(result=ir.Variable()):
                 found.append(Scratch(statement, "the result of an atomic", shared_size(8)))
+    return found
+
+
+def _scratches(body: ir.Block, products: dict[ir.Statement, Product], pipelines: Pipelines) -> list[Scratch]:
+    """What products, and the loops around them, need for their operands."""
+    found: list[Scratch] = []
+    for statement in walk.statements(body):
+        match statement:
+            case ops.Dot():
+                product = products[statement]
+                if size := product.staged_bytes * product.stages:
+                    alignment = shared.ALIGNMENT_BYTES if product.unit == "fma" else ALIGNMENT_BYTES
+                    found.append(Scratch(statement, "the staged operands of a product", shared_size(size), alignment))
+            case ir.For() if (rounds := pipelines.rounds.get(statement)) is not None:
+                size = shared_size(rounds.bytes)
+                found.append(Scratch(statement, "the operands of rounds to come", size, ALIGNMENT_BYTES))
     return found
 
 

@@ -117,7 +117,11 @@ class _Pass:
                 self.leaves.append([])
                 return _union(self.block(body, pending), self.leaves.pop())
             case ir.For(body=body):
-                return self.loop(statement, ir.Block(()), body, pending)
+                left = self.loop(statement, ir.Block(()), body, pending)
+                ring = self.stages.get(statement)
+                return (
+                    left if ring is None else _union(left, [Touch(self.shared.places[ring], False, None, False, None)])
+                )
             case ir.While(prelude=prelude, body=body):
                 return self.loop(statement, prelude, body, pending)
         return pending
@@ -141,6 +145,8 @@ class _Pass:
         return more[0] if more else None
 
     def loop(self, loop: ir.For | ir.While, prelude: ir.Block, body: ir.Block, entry: list[Touch]) -> list[Touch]:
+        if loop in self.stages:  # it stages operands: all wait for each other once before it
+            entry = []
         start = list(entry)
         for _ in range(3):
             self.breaks.append([])

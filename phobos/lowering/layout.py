@@ -4,8 +4,9 @@ A thread has a place (down, along) in a grid of threads over the tile. In a plai
 neighbouring threads, or warps stand in the grid as patches of `patch` lanes along a row, so that a product's warp
 reads few different cells of either operand. A thread owns `row_group` consecutive rows, then again as many a stride
 further, and so on; and columns likewise in vectors. In a fragment layout (`warps_down` > 0) warps stand in a grid over
-the tile, and the 32 threads of a warp hold rows and columns as the tensor-core instructions deal them out: a row of
-eight by four threads, two neighbouring columns each. One row is the same in every thread; so is one column. A
+the tile, one below the other first, and the 32 threads of a warp hold rows and columns as the tensor-core instructions
+deal them out: a row of eight by four threads, two neighbouring columns each. Rows go round the warps in sixteens, so
+that the four warps of a warpgroup hold 64 in a row. One row is the same in every thread; so is one column. A
 variable's registers are numbered row by row, vectors innermost.
 """
 
@@ -15,6 +16,7 @@ from phobos.value import value
 
 WARP = 32
 FRAGMENT_ROWS, FRAGMENT_LANES = 8, 4  # rows of a warp's fragment, and the lanes along each
+PIECE_ROWS = 16  # of one instruction, two fragments
 
 
 @value
@@ -40,10 +42,14 @@ class Layout:
         return self.threads // self.across
 
     @property
-    def warp_rows(self) -> int:
-        """Rows from one warp of a fragment layout to the next."""
-        unit = FRAGMENT_ROWS * self.warps_down
-        return -(-self.rows // unit) * FRAGMENT_ROWS
+    def piece_stride(self) -> int:
+        """Rows from one sixteen of a warp's rows to its next."""
+        return PIECE_ROWS * self.warps_down
+
+    @property
+    def pieces_down(self) -> int:
+        """Sixteens of rows that a warp holds."""
+        return -(-self.rows // self.piece_stride)
 
     @property
     def warp_columns(self) -> int:
@@ -52,7 +58,7 @@ class Layout:
 
     @property
     def row_stride(self) -> int:
-        return FRAGMENT_ROWS if self.is_fragment else self.downs * self.row_group
+        return self.downs * self.row_group
 
     @property
     def column_stride(self) -> int:
@@ -62,7 +68,7 @@ class Layout:
     def row_steps(self) -> int:
         if self.rows == 1:
             return 1
-        return self.warp_rows // FRAGMENT_ROWS if self.is_fragment else -(-self.rows // self.row_stride)
+        return 2 * self.pieces_down if self.is_fragment else -(-self.rows // self.row_stride)
 
     @property
     def column_steps(self) -> int:
@@ -86,7 +92,7 @@ class Layout:
     def rows_exact(self) -> bool:
         """No thread has a row outside the tile."""
         if self.is_fragment:
-            return self.rows == 1 or self.rows == self.warp_rows * self.warps_down
+            return self.rows == 1 or self.rows % self.piece_stride == 0
         return self.rows == 1 or self.rows % self.row_stride == 0
 
     @property

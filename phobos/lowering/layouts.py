@@ -11,10 +11,13 @@ from collections.abc import Callable
 
 from phobos.language.scalars import scalar
 from phobos.lowering import ops, walk
+from phobos.lowering.homes import tile_named
 from phobos.lowering.layout import Layout
+from phobos.lowering.tensorcores import GROUP_COLUMNS, GROUP_ROWS, GROUP_UNIT, GROUP_WARPS
 from phobos.lowering.vectors import elements_per_access
 from phobos.semantics import ir
 from phobos.semantics.values import Values
+from phobos.value import value
 
 WARP = 32
 ACROSS_WARPS_COST = 12  # a row's sum over several warps, in elements worked on
@@ -26,10 +29,22 @@ PRODUCT_COST = 6  # what a product reads per row and column register, in element
 Owner = ir.Variable | ir.Statement
 
 
+@value
+class Units:
+    """Which products run on `tensor_cores`, and may there by `warpgroups`; `held` are those that shall take their left
+    operand from the registers of its warps."""
+
+    tensor_cores: Callable[[ops.Dot], bool]
+    warpgroups: Callable[[ops.Dot], bool]
+    held: frozenset[ops.Dot]
+
+
 class _Space:
     """The rows and columns one variable or statement runs over, before they have threads."""
 
-    __slots__ = ("columns", "element_bytes", "fragment", "group", "product", "reduced", "rows", "vector")
+    __slots__ = (
+        "columns", "element_bytes", "fragment", "group", "grouped", "held", "product", "reduced", "rows", "vector"
+    )  # fmt: skip
 
     def __init__(self, rows: int, columns: int) -> None:
         self.rows, self.columns = rows, columns
@@ -37,6 +52,8 @@ class _Space:
         self.group.spaces.append(self)
         self.vector: _Class = _Class()
         self.reduced = self.product = self.fragment = False
+        self.grouped = True  # warpgroups may compute it
+        self.held = False  # an operand that its warps multiply from their registers
         self.element_bytes = 0  # of the tensor elements it loads or stores, 0: none
 
 
@@ -107,11 +124,11 @@ def choose(
     shared: dict[ir.Variable, str],
     threads: int,
     values: Values,
-    fragments: Callable[[ops.Dot], bool],
+    units: Units,
     *,
     vectors: bool = True,
 ) -> Layouts:
-    """Layouts of a normalised body. `fragments` says which products run on tensor cores.
+    """Layouts of a normalised body.
 
     `vectors=False` keeps every access to one element (bases of any address).
     """
@@ -165,8 +182,14 @@ def choose(
                 else:
                     target = space(statement, result.type)
                 spaces[statement] = target
-                target.fragment = fragments(statement) and (target.fragment or not target.product)
+                target.fragment = units.tensor_cores(statement) and (target.fragment or not target.product)
+                target.grouped = target.grouped and units.warpgroups(statement)
                 target.product = True
+                if statement in units.held:
+                    left = tile_named(statement.left)
+                    assert left is not None
+                    _unify(target, space(left, left.type))
+                    target.held = True
     groups = {s.group.find(): None for s in spaces.values()}
     for group in groups:
         _arrange(group, threads)
@@ -277,8 +300,24 @@ def _arrange(group: _Group, threads: int) -> None:
 
 
 def _warps(group: _Group, products: list[_Space], warps: int) -> tuple[int, int]:
-    """Warps down and across: as many as the tiles can be split between, a row in one warp where rows are reduced."""
+    """Warps down and across: as many as the tiles can be split between; a row in one warp where rows are reduced or
+    multiplied from registers; four warps down to sixty-four rows where warpgroups may compute all products."""
     reduced = any(space.reduced for space in group.spaces)
+    together = reduced or any(space.held for space in group.spaces)
+    if all(p.grouped for p in products):
+        found = [
+            (down, warps // down)
+            for down in range(GROUP_WARPS, warps + 1, GROUP_WARPS)
+            if warps % down == 0 and all(_is_for_groups(p, down, warps // down) for p in products)
+        ]
+        if found:
+
+            def read_by_groups(shape: tuple[int, int]) -> tuple[int, int]:
+                down, across = shape
+                pieces = sum(p.rows // (16 * down) * (GROUP_ROWS + p.columns // across) for p in products)
+                return (across if together else 0), pieces
+
+            return min(found, key=read_by_groups)
     found = [
         (down, across)
         for down in range(1, warps + 1)
@@ -288,13 +327,15 @@ def _warps(group: _Group, products: list[_Space], warps: int) -> tuple[int, int]
 
     def cost(shape: tuple[int, int]) -> tuple[float, ...]:
         down, across = shape
-        idle = warps - down * across
         read = sum(p.rows / down + p.columns / across for p in products)
-        return (across if reduced else 0, idle, read) if reduced and idle == 0 else (0, idle, read)
+        return warps - down * across, (across if together else 0), read
 
-    split = [shape for shape in found if shape[1] == 1] if reduced else found
-    best = min(split or found, key=cost)
-    return best if best[0] * best[1] == warps or not reduced else min(found, key=cost)
+    return min(found, key=cost)
+
+
+def _is_for_groups(space: _Space, down: int, across: int) -> bool:
+    columns = space.columns // across
+    return space.rows % (16 * down) == 0 and space.columns % (GROUP_UNIT * across) == 0 and columns <= GROUP_COLUMNS
 
 
 def _layout(space: _Space, threads: int) -> Layout:

@@ -6,6 +6,13 @@ from phobos.semantics.schedules import Form
 from phobos.value import value
 
 MULTIPLE = 16  # of an extent that is specialised on
+KIB = 1024
+STATIC_BYTES = 48 * KIB  # of shared memory, without `@dynshared`
+SHARED_BYTES = {
+    "sm_75": 64 * KIB, "sm_80": 163 * KIB, "sm_86": 99 * KIB, "sm_87": 163 * KIB, "sm_89": 99 * KIB,
+    "sm_90a": 227 * KIB, "sm_100": 227 * KIB, "sm_103": 227 * KIB, "sm_120": 99 * KIB, "sm_121": 99 * KIB,
+}  # fmt: skip
+"""What a CTA may have after opting in, by architecture (CUDA C++ Programming Guide 13.0, "Compute Capabilities")."""
 
 
 @value
@@ -27,6 +34,7 @@ class Options:
     guards: bool = False
     pitched: tuple[str, ...] = ()
     multiples: tuple[str, ...] = ()
+    maps: bool = True
     form: Form | None = None
     keep: tuple[tuple[str, int], ...] = ()
     together: int = 0
@@ -36,6 +44,14 @@ class Options:
         """Two options with one key are the same options."""
         return (
             self.arch, str(self.vectors), str(self.debug), str(self.guards), ",".join(self.pitched),
-            ",".join(self.multiples), self.form.key if self.form else "",
+            ",".join(self.multiples), str(self.maps), self.form.key if self.form else "",
             ",".join(f"{name}*{rounds}" for name, rounds in self.keep), str(self.together),
         )  # fmt: skip
+
+
+def room_bytes(arch: str, dynamic: bool, min_blocks: int) -> int:
+    """Shared memory that a CTA may fill where `min_blocks` of them shall fit on a multiprocessor."""
+    if not dynamic or arch not in SHARED_BYTES:
+        return STATIC_BYTES
+    reserved = 0 if arch == "sm_75" else KIB  # by the system, for each CTA
+    return (SHARED_BYTES[arch] + reserved) // max(min_blocks, 1) - reserved

@@ -1,9 +1,10 @@
 """Loops whose next tiles are fetched while a product works on these: which, with how many buffers, and why no more.
 
-Such a loop holds one product that accumulates in registers, both of whose operands are loaded from tensors in the
-loop, at a place that the loop moves, all of K a round; and beside it only views and scalars. Fetching then runs
-rounds ahead, by copies that pass no register (cp.async, from sm_80 on). In other loops the operands are fetched when
-they are needed. The emitter, PH405 and hover read this one answer.
+On the ordinary units such a loop holds one product that accumulates in registers, both of whose operands are loaded
+from tensors in the loop, at a place that the loop moves, all of K a round; and beside it only views and scalars.
+Fetching then runs rounds ahead, by copies that pass no register (cp.async, from sm_80 on). Loops with products on
+tensor cores are the subject of `rounds.py`. In other loops the operands are fetched when they are needed. The
+emitter, PH405 and hover read this one answer.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ from collections.abc import Iterator
 
 from phobos.diagnostic import Span
 from phobos.lowering import ops, walk
+from phobos.lowering.options import Options
 from phobos.lowering.products import Operand, Product, whole_rounds
+from phobos.lowering.rounds import Rounds, Surroundings, rounds_of
 from phobos.semantics import ir
 from phobos.semantics.values import Values
 from phobos.value import replace, value
 
-STATIC_BYTES, DYNAMIC_BYTES = 48 * 1024, 96 * 1024  # of shared memory that buffers may fill up to
 MOST_STAGES = 4
+ORDINARY_BYTES = 96 * 1024  # that buffers of the ordinary units fill at most: more only keeps other blocks away
 
 Loop = ir.For | ir.While
 
@@ -35,9 +38,11 @@ class Obstacle:
 
 @value
 class Pipelines:
-    """The pipelined loops with their products. Where there is none, `summary` says so in a line."""
+    """The pipelined loops with their products, and `rounds` of those on tensor cores. Where there is none, `summary`
+    says so in a line."""
 
     loops: dict[ir.Statement, ops.Dot]
+    rounds: dict[ir.Statement, Rounds]
     obstacles: tuple[Obstacle, ...]
     summary: str
 
@@ -54,7 +59,11 @@ class Means:
     shared: dict[ir.Variable, str]
     room: int
     longer: bool
-    arch: str
+    options: Options
+
+    @property
+    def arch(self) -> str:
+        return self.options.arch
 
 
 def pipelines_of(
@@ -67,9 +76,16 @@ def pipelines_of(
     """Decide for each loop, and give the products of pipelined loops their buffers (in `products`)."""
     loops = [s for s in walk.statements(body) if isinstance(s, (ir.For, ir.While))]
     found: dict[ir.Statement, ops.Dot] = {}
+    fetching: dict[ir.Statement, Rounds] = {}
     obstacles: list[Obstacle] = []
+    stored = frozenset(
+        s.access.base for s in walk.statements(body) if isinstance(s, ir.Store) and isinstance(s.access.base, ir.Tensor)
+    )
+    views = {s.variable: s.access for s in walk.statements(body) if isinstance(s, ir.DefineView)}
+    around = Surroundings(means.shared, views, means.room, means.options, values, stored)
     for loop in loops:
         loaded = _loads_by_variable(loop)
+        ahead: Rounds | str | None = None
         for dot in _own(loop.body):
             if not isinstance(dot, ops.Dot):
                 continue
@@ -79,11 +95,19 @@ def pipelines_of(
             elif not any(_moves(values, origins[loop], one) for one in accesses):
                 why, possible = "the loop loads the same cells in every round", False
             else:
-                made = _pipelined(loop, dot, products[dot], means)
-                if isinstance(made, Product):
-                    found[loop], products[dot] = dot, made
-                    continue
-                why, possible = made, True
+                if products[dot].unit != "fma":
+                    if ahead is None:
+                        ahead = _against(loop, means) or _rounds(loop, products, values, origins[loop], around)
+                    if isinstance(ahead, Rounds):
+                        found[loop], fetching[loop] = dot, ahead
+                        continue
+                    why, possible = ahead, True
+                else:
+                    made = _pipelined(loop, dot, products[dot], means)
+                    if isinstance(made, Product):
+                        found[loop], products[dot] = dot, made
+                        continue
+                    why, possible = made, True
             obstacles.append(Obstacle(dot.span, dot.calls, why, possible))
     summary = ""
     if not found:
@@ -91,17 +115,41 @@ def pipelines_of(
         if obstacles:
             possible = any(one.possible for one in obstacles)
             summary = "operands are fetched when they are needed" if possible else "no operand moves with its loop"
-    return Pipelines(found, tuple(obstacles), summary)
+    return Pipelines(found, fetching, tuple(obstacles), summary)
 
 
-def _pipelined(loop: Loop, dot: ops.Dot, product: Product, means: Means) -> Product | str:
-    """The product with its buffers, or what is in the way."""
+def _against(loop: Loop, means: Means) -> str:
+    """What keeps a loop from fetching ahead whatever it holds."""
     if means.arch == "sm_75":
         return "sm_75 has no copies that pass no register"
     if isinstance(loop, ir.While):
         return "how many rounds a `while` has left is not known ahead"
-    if loop.unroll is not None:
-        return "the loop is unrolled"
+    return "the loop is unrolled" if loop.unroll is not None else ""
+
+
+def _rounds(
+    loop: Loop, products: dict[ir.Statement, Product], values: Values, origin: ir.Statement, around: Surroundings
+) -> Rounds | str:
+    assert isinstance(loop, ir.For)
+    accesses = [a for s in loop.body.statements for a in _accesses(s)]
+    return rounds_of(loop, products, frozenset(a for a in accesses if _moves(values, origin, a)), around)
+
+
+def _accesses(statement: ir.Statement) -> Iterator[ir.Access]:
+    """The places that a product, or a view, of this statement reads."""
+    if isinstance(statement, ir.DefineView):
+        yield statement.access
+    for root in walk.expressions(statement):
+        for one in walk.every(root):
+            if isinstance(one, ir.Load):
+                yield one.access
+
+
+def _pipelined(loop: Loop, dot: ops.Dot, product: Product, means: Means) -> Product | str:
+    """The product with its buffers, or what is in the way."""
+    if against := _against(loop, means):
+        return against
+    assert isinstance(loop, ir.For)
     if not _is_alone(loop, dot):
         return "the loop does more than this product, so its operands are fetched when they are needed"
     assert isinstance(dot.result.type, ir.TileT)
@@ -115,7 +163,7 @@ def _pipelined(loop: Loop, dot: ops.Dot, product: Product, means: Means) -> Prod
         if not means.longer:
             return "a round is more than one step of K"
         product = whole_rounds(dot, product, means.shared, means.arch)
-    stages = min(MOST_STAGES, means.room // max(product.staged_bytes, 1))
+    stages = min(MOST_STAGES, min(means.room, ORDINARY_BYTES) // max(product.staged_bytes, 1))
     if stages < 2:
         return f"two buffers of {product.staged_bytes} bytes for its operands do not fit in {max(means.room, 0)} bytes"
     return replace(product, stages=stages)

@@ -1,8 +1,8 @@
 """How each product is computed: on which units, from where its operands are read, in how long steps of K.
 
 Operands in global memory are staged in shared memory, a step of K at a time; tiles that are there already are
-read in place. Each thread computes the part of the result that its layout owns. On tensor cores (mma.sync, pieces
-of 16 x 8 x 16) operands are staged as f16, or as bf16 where both are.
+read in place. Each thread computes the part of the result that its layout owns. On tensor cores operands are staged
+as f16, or as bf16 where both are, in panels (`panels.py`); a left operand that its warp holds in registers stays there.
 """
 
 from __future__ import annotations
@@ -11,33 +11,46 @@ from phobos.language.scalars import scalar
 from phobos.lowering import ops, walk
 from phobos.lowering.layout import Layout
 from phobos.lowering.layouts import Layouts
-from phobos.lowering.tensorcores import BESIDE_ANOTHER, NOT_ASKED, Against, against
+from phobos.lowering.panels import Panels, panels
+from phobos.lowering.tensorcores import (
+    BESIDE_ANOTHER,
+    NO_SPLIT,
+    NOT_ASKED,
+    Against,
+    against,
+    against_warpgroups,
+    is_for_warpgroups,
+)
 from phobos.semantics import ir
 from phobos.semantics.program import Program
 from phobos.value import value
 
 STEP = 16  # of K, where it is that long
-FRAGMENT_STEP, FRAGMENT_DEPTH = 32, 16  # of K on tensor cores, and of one instruction
+FRAGMENT_STEPS = (64, 32, 16)  # of K on tensor cores; the last is what one instruction takes
+STEP_BYTES = 32 * 1024  # that a product by itself stages at most, where a shorter step helps
 TURN = 8  # K that a warp turns at once, beside four rows
 PAD = 4  # elements after each staged row, against bank conflicts
-FRAGMENT_PAD = 8
 
 
 @value
 class Operand:
-    """`staged`: copied to shared memory step by step; else read where it is (`variable`)."""
+    """`staged`: copied to shared memory step by step; else read where it is: a `variable` in shared memory or, where
+    `held`, in the registers of the threads that multiply it. `fetched`: its loop stages it, not the product."""
 
     expression: ir.Expression
     staged: bool
     variable: ir.Variable | None
     dtype: str  # of its elements where they are
+    held: bool = False
+    fetched: bool = False
 
 
 @value
 class Product:
     """`dtype` is what operands are multiplied in, `total` what is accumulated: f32, f64 or i32.
 
-    `unit` is "fma" or "mma"; `against` says why tensor cores are not used.
+    `unit` is "fma", "mma" or "wgmma"; `against` says why tensor cores are not used, `against_groups` why they are
+    used warp by warp. Staged operands lie in rows of a pitch; those of tensor cores in panels.
     """
 
     left: Operand
@@ -55,6 +68,9 @@ class Product:
     against: Against | None
     stages: int = 1  # buffers for the operands; more than one where its loop is pipelined
     turned: bool = False  # the left operand is staged with K down its columns: a thread's rows are neighbours
+    left_panels: Panels | None = None
+    right_panels: Panels | None = None
+    against_groups: str = ""
 
     @property
     def staged_bytes(self) -> int:
@@ -62,7 +78,8 @@ class Product:
 
     @property
     def reason(self) -> str:
-        return self.against.why if self.against is not None else ""
+        """Why not the best unit there is."""
+        return self.against.why if self.against is not None else self.against_groups
 
 
 def against_tensor_cores(program: Program, body: ir.Block) -> dict[ir.Statement, Against | None]:
@@ -76,6 +93,7 @@ def products_of(
     layouts: Layouts,
     shared: dict[ir.Variable, str],
     reasons: dict[ir.Statement, Against | None],
+    threads: int,
     arch: str,
 ) -> dict[ir.Statement, Product]:
     found: dict[ir.Statement, Product] = {}
@@ -84,7 +102,10 @@ def products_of(
             layout = layouts.of(statement)
             reason = reasons[statement]
             if layout.is_fragment and reason is None:
-                found[statement] = _on_tensor_cores(statement, layout, shared, arch)
+                groups = against_warpgroups(statement, threads, arch)
+                if not groups and not is_for_warpgroups(layout):
+                    groups = NO_SPLIT
+                found[statement] = _on_tensor_cores(statement, layout, shared, arch, groups)
             else:
                 found[statement] = _on_ordinary_units(statement, layout, shared, reason or BESIDE_ANOTHER)
     return found
@@ -97,7 +118,7 @@ def padded(products: dict[ir.Statement, Product]) -> frozenset[ir.Variable]:
         for product in products.values()
         if product.unit == "mma"
         for operand in (product.left, product.right)
-        if operand.variable is not None
+        if operand.variable is not None and not operand.held and not operand.staged
     )
 
 
@@ -106,7 +127,7 @@ def whole_rounds(dot: ops.Dot, product: Product, shared: dict[ir.Variable, str],
     assert product.length is not None
     if product.against is not None:
         return _on_ordinary_units(dot, product.layout, shared, product.against, product.length)
-    return _on_tensor_cores(dot, product.layout, shared, arch, whole=True)
+    return _on_tensor_cores(dot, product.layout, shared, arch, product.against_groups, whole=True)
 
 
 def _on_ordinary_units(
@@ -135,32 +156,33 @@ def _is_even(layout: Layout) -> bool:
 
 
 def _on_tensor_cores(
-    dot: ops.Dot, layout: Layout, shared: dict[ir.Variable, str], arch: str, whole: bool = False
+    dot: ops.Dot, layout: Layout, shared: dict[ir.Variable, str], arch: str, groups: str, whole: bool = False
 ) -> Product:
     left, right = _operand(dot.left, shared), _operand(dot.right, shared)
     both = {_read_as(dot.left), _read_as(dot.right)}
     dtype = "bf16" if both == {"bf16"} and arch != "sm_75" else "f16"
-    left, right = (_in_place(operand, dtype) for operand in (left, right))
+    unit = "mma" if groups else "wgmma"
+    left, right = (_in_place(operand, dtype, unit) for operand in (left, right))
     known = _length(dot)
-    step = FRAGMENT_STEP if known is None or known % FRAGMENT_STEP == 0 else FRAGMENT_DEPTH
-    if known is not None and (whole or known == 2 * FRAGMENT_STEP):
+    fitting = [n for n in FRAGMENT_STEPS if (layout.rows + layout.columns) * n * 2 <= STEP_BYTES]
+    step = next((n for n in fitting if known is None or known % n == 0), FRAGMENT_STEPS[-1])
+    if known is not None and (whole or left.held or not (left.staged or right.staged)):
         step = known
-    if not left.staged and not right.staged:
-        assert known is not None
-        step = known
-    left_pitch = step + FRAGMENT_PAD
-    right_pitch = (step if dot.transposed else layout.columns) + FRAGMENT_PAD
-    right_rows = layout.columns if dot.transposed else step
+    on_left = panels(layout.rows, step, step)
+    on_right = (
+        panels(layout.columns, step, step) if dot.transposed else panels(step, layout.columns, layout.warp_columns)
+    )
     return Product(
-        left, right, layout, dtype, "f32", known, step, left_pitch, right_pitch,
-        _rounded(left.staged * layout.rows * left_pitch * 2), _rounded(right.staged * right_rows * right_pitch * 2),
-        "mma", None,
+        left, right, layout, dtype, "f32", known, step, 0, 0,
+        left.staged * on_left.bytes, right.staged * on_right.bytes, unit, None,
+        left_panels=on_left, right_panels=on_right, against_groups=groups,
     )  # fmt: skip
 
 
-def _in_place(operand: Operand, dtype: str) -> Operand:
-    """A tile in shared memory is read in place where its cells are what the instruction takes."""
-    if operand.variable is None or (operand.dtype == dtype and not isinstance(operand.expression, ir.Convert)):
+def _in_place(operand: Operand, dtype: str, unit: str) -> Operand:
+    """A tile in shared memory is read in place where its cells, and how they lie, are what the instruction takes."""
+    same = operand.dtype == dtype and not isinstance(operand.expression, ir.Convert)
+    if operand.variable is None or operand.held or (same and unit == "mma"):
         return operand
     return Operand(operand.expression, True, operand.variable, operand.dtype)
 
@@ -185,5 +207,7 @@ def _operand(expression: ir.Expression, shared: dict[ir.Variable, str]) -> Opera
     while isinstance(inner, ir.Convert):
         inner = inner.operand
     assert isinstance(inner.type, ir.TileT)
-    variable = inner.variable if isinstance(inner, ir.VariableRef) and inner.variable in shared else None
-    return Operand(expression, variable is None, variable, inner.type.dtype)
+    if isinstance(inner, ir.VariableRef) and inner.variable.kind != "view":
+        held = inner.variable not in shared
+        return Operand(expression, False, inner.variable, inner.type.dtype, held)
+    return Operand(expression, True, None, inner.type.dtype)

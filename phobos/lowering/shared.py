@@ -17,11 +17,12 @@ ALIGNMENT_BYTES = 16
 
 @value
 class Scratch:
-    """Bytes that `statement` needs while it runs, called `purpose`."""
+    """Bytes that `statement` needs while it runs (a loop: over all its rounds), called `purpose`."""
 
     statement: ir.Statement
     purpose: str
     bytes: int
+    alignment: int = ALIGNMENT_BYTES
 
 
 Thing = ir.Variable | Scratch
@@ -44,10 +45,11 @@ class Place:
 
 @value
 class SharedPlan:
-    """`places` by thing; `bytes` is the size of the buffer."""
+    """`places` by thing; `bytes` is the size of the buffer, `alignment` that of its first byte."""
 
     places: dict[Thing, Place]
     bytes: int
+    alignment: int
 
 
 def plan(
@@ -73,13 +75,15 @@ def plan(
         others = sorted(
             (p for p in places.values() if p.first <= last and first <= p.last), key=lambda place: place.offset
         )
+        alignment = thing.alignment if isinstance(thing, Scratch) else ALIGNMENT_BYTES
         offset = 0
         for other in others:
             if offset + size <= other.offset:
                 break
-            offset = max(offset, other.offset + other.bytes)
+            offset = max(offset, -(-(other.offset + other.bytes) // alignment) * alignment)
         places[thing] = Place(thing, offset, size, pitch, first, last)
-    return SharedPlan(places, max((p.offset + p.bytes for p in places.values()), default=0))
+    alignment = max((s.alignment for s in scratches), default=ALIGNMENT_BYTES)
+    return SharedPlan(places, max((p.offset + p.bytes for p in places.values()), default=0), alignment)
 
 
 def _tile_bytes(variable: ir.Variable, transposed: bool, padded: bool) -> tuple[int, int]:
@@ -140,6 +144,8 @@ def _lifetimes(
                 for thing, (first, last) in spans.items():
                     if thing in before and last > start:
                         spans[thing] = (first, count)
+                if statement in scratches:
+                    spans[scratches[statement]] = (start, count)
 
     visit(body)
     return spans

@@ -75,6 +75,7 @@ class FakeDriver:
             "new_stream": lambda: 1,
             "captured": self.captured,
             "launch_graph": lambda graph, stream: self.graphs[graph](),
+            "encode_map": lambda pointer, dtype, shape, row_bytes, box: host.map_of(pointer, shape, row_bytes, box),
             "elapsed_ms": lambda first, last: 1.0,
             "is_capturing": lambda stream: self.capturing,
             "device_of_stream": lambda stream: None,
@@ -124,6 +125,7 @@ class FakeDriver:
         self.launches.append((emitted.symbol, grid, cooperative))
         kinds: dict[str, Any] = {"float": ctypes.c_float, "double": ctypes.c_double, "unsigned": ctypes.c_uint}
         kinds["long long"] = ctypes.c_longlong
+        kinds["ph_map"] = host.Map
         arguments = []
         for argument, pointer in zip(emitted.arguments, pointers, strict=False):
             kind = kinds.get(argument.ctype, ctypes.c_uint64)

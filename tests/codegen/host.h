@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <map>
+#include <utility>
 #include <ucontext.h>
 #include <vector>
 
@@ -17,11 +19,16 @@ inline unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
 #define __align__(n)
 #define __launch_bounds__(...)
 #define __global__
+#define __grid_constant__
+struct alignas(8) ph_map { unsigned long long words[16]; };
 
 static const size_t STACK_BYTES = 256 * 1024;  // touched only as far as it is used
 
 struct Index { unsigned x = 0, y = 0, z = 0; };
+struct Bulk { unsigned phase = 0, count = 0, arrived = 0; size_t expected = 0, ordered = 0; std::vector<struct Box> boxes; };
+struct Box { unsigned to; const ph_map* map; long long row, column; };
 struct Cta {
+  std::map<void*, Bulk> bulks;
   Index block;
   std::vector<unsigned char> shared;
   int arrived = 0, generation = 0, any = 0, last_any = 0, left = 0;
@@ -121,6 +128,106 @@ inline void copies_wait(size_t left) {
     for (const Copy& c : current->under_way.front()) c.inside ? (void)memcpy(c.to, c.from, c.bytes) : (void)memset(c.to, 0, c.bytes);
     current->under_way.erase(current->under_way.begin());
   }
+}
+
+// What tensor cores and bulk copies read and write: 16-byte pieces change places by the bits above, as the address has it.
+inline unsigned swizzled(unsigned at, unsigned row_bytes) { return at ^ ((at >> 7 & (row_bytes / 16 - 1)) << 4); }
+inline unsigned offset_in_cta(const void* p) { return (unsigned)((const unsigned char*)p - shared_of_cta()); }
+
+// wgmma: happens only when somebody waits for its group. Each thread computes its own sums.
+struct GroupProduct {
+  float *upper, *lower;
+  bool held, turned;
+  unsigned short rows[2][16];  // of a held left operand
+  unsigned long long a, b;
+  int columns;
+  float (*value)(unsigned short);
+};
+inline unsigned half_bits(float x) { _Float16 h = (_Float16)x; unsigned short y; memcpy(&y, &h, 2); return y; }
+inline unsigned brain_bits(float x) {
+  unsigned b;
+  memcpy(&b, &x, 4);
+  return x != x ? 0x7fff : (b + 0x7fff + (b >> 16 & 1)) >> 16 & 0xffff;
+}
+inline float half_value(unsigned short x) { _Float16 h; memcpy(&h, &x, 2); return (float)h; }
+inline float brain_value(unsigned short x) { const unsigned b = (unsigned)x << 16; float y; memcpy(&y, &b, 4); return y; }
+static std::map<Fiber*, std::vector<GroupProduct>> told;
+static std::map<Fiber*, std::vector<std::vector<GroupProduct>>> at_work;
+inline unsigned short described(unsigned long long d, int line, int k, bool turned) {
+  const unsigned start = (d & 0x3fff) << 4, panel = (d >> 16 & 0x3fff) << 4, rows = (d >> 32 & 0x3fff) << 4;
+  const unsigned row_bytes = 256u >> (d >> 62), width = row_bytes / 2;
+  const unsigned at = turned ? start + line / width * panel + k / 8 * rows + k % 8 * row_bytes + line % width * 2
+                             : start + line / 8 * rows + line % 8 * row_bytes + k * 2;
+  unsigned short x;
+  memcpy(&x, shared_of_cta() + swizzled(at, row_bytes), 2);
+  return x;
+}
+inline void group_happens(const GroupProduct& p) {
+  const int lane = current->thread % 32, first = current->thread / 32 % 4 * 16 + lane / 4;
+  for (int side = 0; side < 2; ++side) for (int c = 0; c < p.columns / 4; ++c) {
+    const int column = c / 2 * 8 + lane % 4 * 2 + c % 2;
+    float& sum = (side ? p.lower : p.upper)[c];
+    for (int k = 0; k < 16; ++k) {
+      const unsigned short x = p.held ? p.rows[side][k] : described(p.a, first + 8 * side, k, false);
+      sum += p.value(x) * p.value(described(p.b, column, k, p.turned));
+    }
+  }
+}
+inline void group_tell(float* upper, float* lower, const unsigned* held, unsigned long long a, unsigned long long b, int columns, bool turned, float (*value)(unsigned short)) {
+  GroupProduct p = {upper, lower, held != nullptr, turned, {}, a, b, columns, value};
+  if (held) {
+    Registers4 mine = {held[0], held[1], held[2], held[3]}, all[32];
+    all_lanes(mine, all);
+    const int lane = current->thread % 32;
+    for (int side = 0; side < 2; ++side) for (int k = 0; k < 16; ++k)
+      p.rows[side][k] = (unsigned short)(all[lane / 4 * 4 + k % 8 / 2].x[(k >= 8) * 2 + side] >> 16 * (k % 2));
+  }
+  told[current].push_back(p);
+}
+inline void group_end() { at_work[current].push_back(told[current]); told[current].clear(); }
+inline void group_wait(size_t left) {
+  auto& work = at_work[current];
+  while (work.size() > left) {
+    for (const GroupProduct& p : work.front()) group_happens(p);
+    work.erase(work.begin());
+  }
+  warp_wait();  // the lanes of a warp go on together
+}
+
+// Bulk copies: happen only when somebody waits at the place that they were ordered for.
+inline void bulk_happens(const Box& box) {
+  const unsigned long long* w = box.map->words;  // base, rows, columns, bytes of a row, rows and columns of a box
+  for (long long r = 0; r < (long long)w[4]; ++r) for (long long c = 0; c < (long long)w[5]; ++c) {
+    const long long row = box.row + r, column = box.column + c;
+    unsigned short x = 0;
+    if (row >= 0 && row < (long long)w[1] && column >= 0 && column < (long long)w[2])
+      memcpy(&x, (const unsigned char*)w[0] + row * w[3] + column * 2, 2);
+    memcpy(shared_of_cta() + swizzled(box.to + r * w[5] * 2 + c * 2, w[5] * 2), &x, 2);
+  }
+}
+inline void bulk_order(void* to, const ph_map& map, long long row, long long column, void* place) {
+  Bulk& bulk = current->cta->bulks.at(place);
+  bulk.boxes.push_back({offset_in_cta(to), &map, row, column});
+  bulk.ordered += map.words[4] * map.words[5] * 2;
+}
+inline void bulk_wait(void* place, unsigned parity) {
+  while ((current->cta->bulks.at(place).phase & 1) == parity) {
+    Bulk& bulk = current->cta->bulks.at(place);
+    if (bulk.expected && bulk.ordered == bulk.expected) {
+      for (const Box& box : bulk.boxes) bulk_happens(box);
+      bulk.boxes.clear();
+      bulk.expected = bulk.ordered = 0;
+      ++bulk.phase;
+    } else yield_();
+  }
+}
+inline void bulk_open(void* place, unsigned count) {
+  if (current->cta->bulks.count(place)) abort();  // still open
+  current->cta->bulks[place].count = count;
+}
+inline void bulk_done(void* place) {
+  Bulk& bulk = current->cta->bulks.at(place);
+  if (++bulk.arrived == bulk.count) { bulk.arrived = 0; ++bulk.phase; }
 }
 
 inline void __threadfence_system() {}

@@ -45,20 +45,56 @@ inline ph_bf16 ph_to_bf16(float x) {
   return y;
 }
 """,
+    "ph_exp": """\
+inline float ph_exp(float x) { return std::exp(x); }
+inline double ph_exp(double x) { return std::exp(x); }
+""",
+    "ph_larger": """\
+struct ph_larger {
+  template <typename T> T operator()(T a, T b) const { return a != a || a > b ? a : b; }
+};
+""",
     "ph_sqrt": """\
 inline float ph_sqrt(float x) { return std::sqrt(x); }
 inline double ph_sqrt(double x) { return std::sqrt(x); }
 """,
-    "ph_shared_address": "",
     "ph_anew": "inline int ph_anew(int x) { return x; }\n",
+    "ph_shared_address": "inline unsigned ph_shared_address(const void* p) { return offset_in_cta(p); }\n",
+    "ph_pack_f16": """\
+inline unsigned ph_pack_f16(float low, float high) { return half_bits(low) | half_bits(high) << 16; }
+""",
+    "ph_pack_bf16": """\
+inline unsigned ph_pack_bf16(float low, float high) { return brain_bits(low) | brain_bits(high) << 16; }
+""",
+    "ph_others_see": "inline void ph_others_see() {}\n",
+    "ph_others_see_all": "inline void ph_others_see_all() {}\n",
+    "ph_group_begin": "inline void ph_group_begin() {}\n",
+    "ph_group_end": "inline void ph_group_end() { group_end(); }\n",
+    "ph_group_wait": "template <int N> void ph_group_wait() { group_wait(N); }\n",
+    "ph_map": "",
+    "ph_bulk_open": "inline void ph_bulk_open(unsigned long long* p, unsigned count) { bulk_open(p, count); }\n",
+    "ph_bulk_done": "inline void ph_bulk_done(unsigned long long* p) { bulk_done(p); }\n",
+    "ph_bulk_close": "inline void ph_bulk_close(unsigned long long* p) { current->cta->bulks.erase(p); }\n",
+    "ph_bulk_expect": """\
+inline void ph_bulk_expect(unsigned long long* p, unsigned bytes) { current->cta->bulks.at(p).expected = bytes; }
+""",
+    "ph_bulk_copy": """\
+inline void ph_bulk_copy(void* to, const ph_map& map, long long row, long long column, unsigned long long* place) {
+  bulk_order(to, map, ph_coordinate(row), ph_coordinate(column), place);
+}
+""",
+    "ph_bulk_wait": "inline void ph_bulk_wait(unsigned long long* p, unsigned parity) { bulk_wait(p, parity); }\n",
     "ph_fragment_4": """\
-template <typename T> void ph_fragment_4(unsigned (&x)[4], const T* row) { fragment<4>(x, row, false); }
+template <typename T> void ph_fragment_4(unsigned* x, const T* row) { fragment<4>(x, row, false); }
+""",
+    "ph_fragment_4_turned": """\
+template <typename T> void ph_fragment_4_turned(unsigned* x, const T* row) { fragment<4>(x, row, true); }
 """,
     "ph_fragment_2": """\
-template <typename T> void ph_fragment_2(unsigned (&x)[2], const T* row) { fragment<2>(x, row, false); }
+template <typename T> void ph_fragment_2(unsigned* x, const T* row) { fragment<2>(x, row, false); }
 """,
     "ph_fragment_2_turned": """\
-template <typename T> void ph_fragment_2_turned(unsigned (&x)[2], const T* row) { fragment<2>(x, row, true); }
+template <typename T> void ph_fragment_2_turned(unsigned* x, const T* row) { fragment<2>(x, row, true); }
 """,
     "ph_multiply_f16": """\
 inline void ph_multiply_f16(float* upper, float* lower, const unsigned (&a)[4], const unsigned (&b)[2]) {
@@ -94,6 +130,33 @@ inline int ph_atomic_cas(int* p, int expected, int v) {
 }
 
 
+_GROUP = re.compile(
+    r"__device__ __forceinline__ void (ph_multiply_(b?f16)_64x(\d+)(_held)?(_turned)?)\(.*?\n}\n", re.DOTALL
+)
+
+
+def _group(found: re.Match[str]) -> str:
+    """A product of warpgroups, for the host."""
+    name, dtype, columns, held, turned = found.groups()
+    left, given = ("const unsigned (&a)[4]", "a, 0") if held else ("unsigned long long a", "nullptr, a")
+    reading = "half_value" if dtype == "f16" else "brain_value"
+    return (
+        f"inline void {name}(float* upper, float* lower, {left}, unsigned long long b) {{\n"
+        f"  group_tell(upper, lower, {given}, b, {columns}, {'true' if turned else 'false'}, {reading});\n}}\n"
+    )
+
+
+class Map(ctypes.Structure):
+    """What the host takes for a tensor map."""
+
+    _fields_ = (("words", ctypes.c_ulonglong * 16),)
+
+
+def map_of(pointer: int, shape: tuple[int, int], row_bytes: int, box: tuple[int, int]) -> Map:
+    assert pointer % 16 == 0 and row_bytes % 16 == 0 and 0 not in shape
+    return Map((ctypes.c_ulonglong * 16)(pointer, *shape, row_bytes, *box))
+
+
 class Stuck(AssertionError):
     """The grid did not end."""
 
@@ -103,6 +166,7 @@ def host_text(emitted: Emitted) -> str:
     text = emitted.text
     for name, own in HOST_PIECES.items():
         text = text.replace(PIECES[name], own)
+    text = _GROUP.sub(_group, text)
     text = re.sub(
         r"(extern )?__shared__[^;]*shared\[\d*\];",
         "unsigned char* const shared = shared_of_cta();",
@@ -186,6 +250,10 @@ def run(
             case "grid":
                 root, axis = argument.name.split()
                 arguments.append(ctypes.c_uint(roots[int(root)]["xyz".index(axis)]))
+            case "map":
+                array = arrays[argument.name]
+                rows, columns = array.shape
+                arguments.append(map_of(array.ctypes.data, (rows, columns), array.strides[0], argument.box))
             case "word":
                 named = [s.subject for s in emitted.sites if s.what == "barrier"]
                 if named:

@@ -26,8 +26,10 @@ kernel scale(X: tensor<f32>[N]) {
 ```
 
 ## Fix
-Remove the attribute, or load the operands of a `dot` in a loop. What is double-buffered holds one `dot` that
-accumulates into a tile, views and numbers, and nothing else; two buffers for its operands must fit.
+Remove the attribute, or load the operands of a `dot` in a loop. On the ordinary units what is double-buffered holds one
+`dot` that accumulates into a tile, views and numbers, and nothing else. On tensor cores it may hold several products
+and what is computed on tiles between them, but no way out and no store to a tensor. Two buffers for the operands must
+fit: `@dynshared` gives all that the card has.
 
 ## Limits
 What the emitter of this project does is reported; another compiler may decide otherwise.

@@ -323,6 +323,35 @@ def read_words(pointer: int, count: int) -> list[int]:
     return list(words)
 
 
+# --- tensor maps ----------------------------------------------------------------------------------------
+
+MAP_BYTES, MAP_ALIGNMENT = 128, 64
+MAP_TYPES = {"f16": 6, "bf16": 9}  # CUtensorMapDataType
+MAP_SWIZZLES = {32: 1, 64: 2, 128: 3}  # CUtensorMapSwizzle, by the bytes of a box's row
+MAP_PROMOTION = 2  # CU_TENSOR_MAP_L2_PROMOTION_L2_128B
+MOST_MAPPED = 2**31 - 2**17  # of an extent: a coordinate, and a box that reaches past the end, are 32 bits
+
+
+def encode_map(
+    pointer: int, dtype: str, shape: tuple[int, int], row_bytes: int, box: tuple[int, int]
+) -> Any:  # fmt: skip
+    """The map by which bulk copies read boxes of a matrix: rows and columns of `shape` and of `box`; cells outside read
+    as zero. `pointer` and `row_bytes` are multiples of 16. The argument of a kernel, by value."""
+    size = {"f16": 2, "bf16": 2}[dtype]
+    buffer = (ctypes.c_ubyte * (MAP_BYTES + MAP_ALIGNMENT))()
+    shift = -ctypes.addressof(buffer) % MAP_ALIGNMENT
+    made = (ctypes.c_ubyte * MAP_BYTES).from_buffer(buffer, shift)
+    extents = (ctypes.c_uint64 * 2)(shape[1], shape[0])
+    strides = (ctypes.c_uint64 * 1)(row_bytes)
+    boxes = (ctypes.c_uint32 * 2)(box[1], box[0])
+    steps = (ctypes.c_uint32 * 2)(1, 1)
+    call(
+        "cuTensorMapEncodeTiled", ctypes.byref(made), MAP_TYPES[dtype], 2, ctypes.c_void_p(pointer), extents, strides,
+        boxes, steps, 0, MAP_SWIZZLES[box[1] * size], MAP_PROMOTION, 0,
+    )  # fmt: skip
+    return made
+
+
 # --- streams and events ---------------------------------------------------------------------------------
 
 

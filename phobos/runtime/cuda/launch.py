@@ -9,6 +9,7 @@ current device after its dynamic shared size was set; 6. grid constants, compile
 from __future__ import annotations
 
 import ctypes
+import functools
 import threading
 from collections import defaultdict
 from dataclasses import replace
@@ -18,6 +19,7 @@ from phobos.codegen import cards
 from phobos.codegen.emitted import Argument
 from phobos.errors import LaunchError
 from phobos.lowering.options import MULTIPLE, Options
+from phobos.runtime.arrays import SIZES
 from phobos.runtime.binding import Bound, barrier_tensors, bind
 from phobos.runtime.compiling import CompiledKernel, build
 from phobos.runtime.conditions import aligned, apart, stored_tensors
@@ -114,6 +116,7 @@ def lowering_for(bound: Bound, options: LaunchOptions, arch: str) -> Options:
         arch=arch, vectors=True, debug=options.debug, guards=not options.host_checks,
         pitched=tuple(name for name, held in bound.tensors.items() if _is_pitched(held)),
         multiples=tuple(sorted(name for name, extent in bound.dims.items() if extent % MULTIPLE == 0)),
+        maps=all(0 < extent <= driver.MOST_MAPPED for held in bound.tensors.values() for extent in held.shape),
     )  # fmt: skip
     if isinstance(bound.program, FusedProgram):
         lowering = replace(lowering, form=form_for(bound, bound.program.fusion, options))
@@ -227,6 +230,10 @@ def _prepare(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
         _writeable(bound)
         if lowering.vectors and loaded.compiled.emitted.wide:
             checks.append(Check("16-byte accesses", "all bases are aligned", None))
+        mapped = dict.fromkeys(a.name for a in loaded.compiled.emitted.arguments if a.kind == "map")
+        if mapped:
+            named = " and ".join(f"`{name}`" for name in mapped)
+            checks.append(Check("bulk copies", f"a tensor map of {named} goes with the launch", None))
         barriers = tuple(sorted(barrier_tensors(bound.program)))
         checks += [
             Check(
@@ -296,8 +303,6 @@ def _is_pitched(held: Any) -> bool:
 
 
 def _size(held: Any) -> int:
-    from phobos.runtime.arrays import SIZES
-
     return SIZES[held.dtype]
 
 
@@ -481,6 +486,12 @@ def _barrier_addresses(ready: Ready, channel: Channel | None, stream: int, captu
     return addresses
 
 
+@functools.lru_cache(maxsize=256)
+def _map(pointer: int, dtype: str, shape: tuple[int, ...], rows: int, columns: int) -> Any:
+    """The map of a plain matrix. It says where the cells are, not what they hold, so it stays true."""
+    return driver.encode_map(pointer, dtype, (shape[0], shape[1]), shape[1] * SIZES[dtype], (rows, columns))
+
+
 def _argument(argument: Argument, ready: Ready, channel: Channel | None, addresses: dict[str, int]) -> Any:
     bound = ready.bound
     match argument.kind:
@@ -501,6 +512,10 @@ def _argument(argument: Argument, ready: Ready, channel: Channel | None, address
             root, axis = argument.name.split()
             roots = [root for phase in ready.work.phases for root in phase.roots]
             return ctypes.c_uint(roots[int(root)].grid["xyz".index(axis)])
+        case "map":
+            held = bound.tensors[argument.name]
+            rows, columns = argument.box
+            return _map(held.pointer, held.dtype, held.shape, rows, columns)
         case "word":
             assert channel is not None
             return ctypes.c_uint64(next(iter(addresses.values()), channel.barrier(0)))
