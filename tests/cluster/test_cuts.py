@@ -199,6 +199,10 @@ TIED = {
     "every other block, by a variable": (
         refused("let s = ctx.block.x * 8\nvar f = 1.0\nlet odd = ctx.block.x % 2\nif odd == 1 { f = 2.0 }\n"
                 "Y[s :+ 8] = X[s :+ 8] * f"), "this condition"),
+    "the place in a product that a loop takes": (
+        refused("let s = ctx.block.x * 8\nvar i = 1\nfor k in range(0, 3) { i *= s + 1 }\n"
+                "Y[s :+ 8] = X[s :+ 8] * f32(i)"),
+        "where along `N` the block is"),
     "the extent as a number": (
         refused("let s = ctx.block.x * 8\nY[s :+ 8] = X[s :+ 8] / f32(N)"), "where along `N` the block is"),
     "half of the extent": (

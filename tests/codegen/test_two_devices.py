@@ -11,13 +11,13 @@ from collections.abc import Iterator
 import numpy
 import pytest
 
-from phobos.errors import LaunchError
+from phobos.errors import KernelFault, LaunchError
 from phobos.runtime.cuda import driver, launch
 from phobos.runtime.cuda import host as cuda_host
 from phobos.runtime.kernel import LaunchOptions, kernel
 from tests.codegen import host
 from tests.codegen.compare import read
-from tests.codegen.two_cards import MULTIPROCESSORS, PER_MULTIPROCESSOR, TwoCards
+from tests.codegen.two_cards import MULTIPROCESSORS, PER_MULTIPROCESSOR, LikeCupy, TwoCards
 
 pytestmark = pytest.mark.skipif(host.COMPILER is None, reason="no C++ compiler (g++)")
 
@@ -125,6 +125,19 @@ def test_another_context_of_the_device_has_functions_of_its_own(cards: TwoCards)
     assert cards.of(1).count("cuModuleLoadData") == 2 * loaded
 
 
+def test_a_launch_that_is_known_is_not_made_in_another_context(cards: TwoCards) -> None:
+    x, y = floats(8), floats(8)
+    for array in (x, y):
+        cards.array(1, array)
+    made, given = kernel(DOUBLED), (LikeCupy(x, 1), LikeCupy(y, 1))
+    for _ in range(2):
+        made(*given, stream=0)
+    loaded = cards.of(1).count("cuModuleLoadData")
+    cards.make_current(cards.context_on(1))
+    made(*given, stream=0)
+    assert cards.of(1).count("cuModuleLoadData") == 2 * loaded and len(cards.launches) == 3
+
+
 def test_each_thread_has_words_of_its_own_on_its_own_default_stream(cards: TwoCards) -> None:
     """Stream 2 is another stream in every thread; stream 1 is stream 0."""
     made = kernel(read("examples/staged.ph"))
@@ -150,6 +163,17 @@ def test_waiting_for_one_device_leaves_the_other_alone(cards: TwoCards) -> None:
     cards.asked.clear()
     launch.synchronize()  # also where no kernel had a barrier
     assert cards.asked == [("cuCtxSynchronize", 0), ("cuCtxSynchronize", 1)]
+
+
+def test_who_waits_for_a_device_hears_of_its_kernels_alone(cards: TwoCards) -> None:
+    made = kernel(read("examples/staged.ph"))
+    for device in (0, 1):
+        made(cards.array(device, floats(4096).reshape(1, -1)))
+    stopped = next(channel for channel in launch._channels.values() if channel.device == 0)
+    stopped.report[0] = 1  # as a kernel leaves it that was stopped
+    launch.synchronize(1)
+    with pytest.raises(KernelFault):
+        launch.synchronize(0)
 
 
 def test_host_arrays_run_on_the_device_that_was_asked_for(cards: TwoCards) -> None:

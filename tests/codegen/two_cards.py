@@ -306,6 +306,22 @@ class TwoCards:
         return self._launched(True, function, rest[:7], rest[8], rest[7])
 
 
+class LikeCupy:
+    """As `CardArray`, with what CuPy's arrays tell, so that a launch is known again."""
+
+    def __init__(self, array: numpy.ndarray, device: int) -> None:
+        self.array, self.shape, self.strides, self.dtype = array, array.shape, array.strides, array.dtype
+        self.data = type("Data", (), {"ptr": array.ctypes.data})()
+        self.device = type("Device", (), {"id": device})()
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {**self.array.__array_interface__, "version": 3, "strides": self.array.strides}
+
+
+LikeCupy.__module__ = "cupy"
+
+
 class CardArray:
     """NumPy memory that lies on a card and does not say on which: as Numba's arrays, only the driver knows."""
 
