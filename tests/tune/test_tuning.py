@@ -353,7 +353,7 @@ def test_words_and_functions_make_the_key_not_blanks_and_comments() -> None:
 def test_no_folder_is_looked_into_where_nothing_was_tuned(cache: Path) -> None:
     kernel = kernel_of()
     assert choice(kernel, kernel.bound((x(), x(), 2.0), {}, {}), LaunchOptions()) is None
-    assert not cache.exists()
+    assert not (cache / "tuned").exists()
 
 
 def test_size_classes() -> None:
@@ -458,3 +458,30 @@ def test_a_schedule_that_no_variant_can_have_is_refused() -> None:
         scaled(schedules=("fast",))
     with pytest.raises(LaunchError, match="cannot run under any of the schedules"):
         tuned(STAGED, x(), schedules=("persistent-blocked",))
+
+
+def test_a_budget_is_not_spent_on_compiling_alone() -> None:
+    """One variant of each choice of constants is compiled and tried before more are compiled."""
+    from phobos.runtime.tuning.ahead import Ahead
+    from phobos.runtime.tuning.space import space
+
+    done: list[str] = []
+
+    class Compilers(Here):
+        def map(self, function: Any, shared: Any, tasks: Any, limit_s: float) -> Iterator[Any]:
+            for variant in tasks:
+                done.append(f"compile {variant.label}")
+                yield variant, Ahead(1, 32)
+
+    def judged_by(problem: Any, task: Task) -> Row:
+        done.append(f"try {task.variant.label}")
+        return Row(task.variant, "ok", elapsed_ms=float(dict(task.variant.constants)["T"]), least_ms=1.0, repeats=1)
+
+    kernel = phobos.kernel(ROWS.replace("[4, 8]", "[8, 4]"))
+    problem = problem_of(kernel.text, {"M": 16, "N": 16}, {"X": "iota", "Y": "zeros"}, repeat=1)
+    every = space(kernel.analysed()[1].program, {}, (None, "xyz"))
+    Search(problem, every, {"M": 16, "N": 16}, judged_by=judged_by).run(Here(), Compilers())
+    assert done == [
+        "compile T=8", "compile T=4", "try T=8", "try T=4",
+        "compile T=4 xyz", "compile T=8 xyz", "try T=4 xyz", "try T=8 xyz",
+    ]  # fmt: skip

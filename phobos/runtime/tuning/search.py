@@ -18,6 +18,7 @@ from phobos.runtime.tuning.space import Variant, with_grids
 from phobos.value import value
 
 COMPILE_S = 120.0
+CHUNK = 32  # variants that are compiled together
 REFERENCE_BLOCKS = 8  # of a persistent grid on the reference runtime, where nobody says how many are resident
 
 
@@ -62,6 +63,7 @@ class Search:
         self.from_disk = 0
         self.left: list[Variant] = list(variants)
         self._asked: set[str] = set()
+        self._open: set[str] = set()
 
     @property
     def best(self) -> Row | None:
@@ -74,34 +76,49 @@ class Search:
 
     def run(self, judges: Executor, compilers: Executor | None = None) -> None:
         """Judge every variant that is not known. What an exception (Ctrl-C) interrupts can be gone on with."""
-        fitting = self.variants
-        per_sm = {variant.label: self.problem.resident or REFERENCE_BLOCKS for variant in fitting}
-        if compilers is not None:
-            fitting = []
-            for variant, made in self._compiled(compilers):
-                if isinstance(made, Ahead):
-                    fitting.append(variant)
-                    per_sm[variant.label] = made.ctas_per_sm
-                else:
-                    self._add(made)
-        order = list(self._with_grids(fitting, per_sm))
-        for variant in order:
-            if variant.label in self.known and variant.label not in self.rows:
-                self.rows[variant.label] = self.known[variant.label]
-                self.from_disk += 1
-        self.left = [variant for variant in order if variant.label not in self.rows]
-        self._judge(judges, len(order))
+        waiting = list(self.variants)
+        while waiting and not self._is_over():
+            # What is compiled together is tried before more is: a budget is not spent on compiling alone.
+            chunk = waiting if compilers is None else self._chunk(waiting)
+            chosen = {variant.label for variant in chunk}
+            waiting = [variant for variant in waiting if variant.label not in chosen]
+            per_sm = {variant.label: self.problem.resident or REFERENCE_BLOCKS for variant in chunk}
+            fitting = chunk
+            if compilers is not None:
+                fitting = []
+                for variant, made in self._compiled(compilers, chunk):
+                    if isinstance(made, Ahead):
+                        fitting.append(variant)
+                        per_sm[variant.label] = made.ctas_per_sm
+                    else:
+                        self._add(made)
+            order = list(self._with_grids(fitting, per_sm))
+            for variant in order:
+                if variant.label in self.known and variant.label not in self.rows:
+                    self.rows[variant.label] = self.known[variant.label]
+                    self.from_disk += 1
+            self._open = {variant.label for variant in order}
+            self.left = [variant for variant in order if variant.label not in self.rows] + waiting
+            self._judge(judges, len(self.rows) + len(self.left))
 
-    def _compiled(self, compilers: Executor) -> Iterator[tuple[Variant, Ahead | Row]]:
-        """Every variant in the order of the space, with what became of it."""
+    def _chunk(self, waiting: Sequence[Variant]) -> list[Variant]:
+        """A variant of each choice of constants that was never tried; else some of those with the best constants."""
+        ranks = self._ranks()
+        fresh = {variant.constants: variant for variant in reversed(waiting) if variant.constants not in ranks}
+        if fresh:
+            return [variant for variant in waiting if fresh.get(variant.constants) is variant]
+        return sorted(waiting, key=lambda variant: ranks[variant.constants])[:CHUNK]
+
+    def _compiled(self, compilers: Executor, chunk: Sequence[Variant]) -> Iterator[tuple[Variant, Ahead | Row]]:
+        """The variants in their order, with what became of them."""
         found: dict[str, Ahead | Row] = {}
-        tasks = (variant for variant in self.variants if not self._is_over())
-        total = len(self.variants)
+        tasks = (variant for variant in chunk if not self._is_over())
+        total = len(chunk)
         self.report(Step("compiling", 0, total, "", None))
         for variant, made in compilers.map(ahead, self.problem, tasks, COMPILE_S):
             found[variant.label] = _lost(variant, made) if isinstance(made, Lost) else made
             self.report(Step("compiling", len(found), total, variant.label, None))
-        for variant in self.variants:
+        for variant in chunk:
             if variant.label in found:
                 yield variant, found[variant.label]
 
@@ -137,12 +154,17 @@ class Search:
 
     def _next(self) -> Variant | None:
         """Constants that were never tried before all, then whatever has the best constants: a budget is well spent."""
+        ranks = self._ranks()
+        waiting = [v for v in self.left if v.label in self._open and v.label not in self._asked]
+        return min(waiting, key=lambda variant: ranks.get(variant.constants, -1.0), default=None)
+
+    def _ranks(self) -> dict[tuple[tuple[str, int], ...], float]:
+        """Of each choice of constants that was tried, the best time."""
         known: dict[tuple[tuple[str, int], ...], float] = {}
         for row in self.rows.values():
             ms = row.elapsed_ms if row.elapsed_ms is not None else math.inf
             known[row.variant.constants] = min(ms, known.get(row.variant.constants, math.inf))
-        waiting = [variant for variant in self.left if variant.label not in self._asked]
-        return min(waiting, key=lambda variant: known.get(variant.constants, -1.0), default=None)
+        return known
 
     def _add(self, row: Row) -> None:
         self.rows[row.variant.label] = row
