@@ -473,7 +473,6 @@ def test_pipelines_that_are_asked_for_take_whole_rounds_and_make_no_copies(dtype
 def test_a_copy_that_keeps_what_is_stored_over_stays_a_copy() -> None:
     agree(
         """
-        @pipeline
         @launch(64)
         kernel k(A: tensor<f32>[M, K], B: tensor<f32>[K, N], C: tensor<f32>[M, N]) {
           var acc: tile<f32>[16, 16] = 0.0

@@ -189,7 +189,7 @@ BAD = {
     "extents": (lambda cp: cp.zeros(9, numpy.float32), {}, "`N`"),
     "host": (lambda cp: numpy.zeros(8, numpy.float32), {}, "`Y` is on cpu"),
     "nothing": (lambda cp: None, {}, "`Y`"),
-    "grid along y": (lambda cp: cp.zeros(8, numpy.float32), {"grid": (1, 65536)}, "along y"),
+    "grid along y": (lambda cp: cp.zeros(8, numpy.float32), {"grid": (1, 65536), "schedule": "xyz"}, "along y"),
     "grid of 0": (lambda cp: cp.zeros(8, numpy.float32), {"grid": 0}, "at least 1"),
     "negative grid": (lambda cp: cp.zeros(8, numpy.float32), {"grid": (1, -2)}, "at least 1"),
 }
