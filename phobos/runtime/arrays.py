@@ -7,7 +7,7 @@ from typing import Any
 from phobos.errors import LaunchError
 from phobos.value import value
 
-_NAMES = {
+NAMES = {
     "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64", "int8": "i8", "uint8": "u8",
     "int32": "i32", "int64": "i64", "bool": "bool", "bool_": "bool",
 }  # fmt: skip
@@ -71,7 +71,7 @@ def describe(name: str, given: Any) -> Given:
 
     if not isinstance(given, np.ndarray):
         given = _to_numpy(name, given)
-    dtype = _NAMES.get(given.dtype.name)
+    dtype = NAMES.get(given.dtype.name)
     if dtype is None or not given.dtype.isnative:
         raise LaunchError(f"argument `{name}` has elements of type {given.dtype}, which no tensor can have")
     return Given(
@@ -150,7 +150,7 @@ def _asked(pointer: int) -> int:
 
 def _from_attributes(name: str, given: Any, device: str) -> Given:
     """A DLPack array on a GPU without the CUDA interface: a PyTorch tensor of bf16, say."""
-    dtype = _NAMES.get(str(getattr(given, "dtype", "")).rsplit(".", 1)[-1])
+    dtype = NAMES.get(str(getattr(given, "dtype", "")).rsplit(".", 1)[-1])
     pointer = getattr(given, "data_ptr", None)
     if dtype is None or pointer is None:
         raise LaunchError(f"argument `{name}` has elements of type {getattr(given, 'dtype', '?')}, which is not known")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 from phobos.runtime.cluster.connect import DEATHS, Cluster
@@ -116,7 +116,10 @@ class Workers:
 
     def _ended(self, limit_s: float) -> list[tuple[Any, _Run]]:
         """Those that have a result or have taken too long, after waiting a little for one of them."""
-        some(self.cluster.client, list(self._running), TICK_S)
+        if self._running:
+            some(self.cluster.client, list(self._running), TICK_S)
+        else:
+            sleep(TICK_S)  # until there is a worker again
         now = monotonic()
         ended = [(future, run) for future, run in self._running.items() if future.done() or now > run.until]
         for future, run in ended:

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from phobos.errors import CheckError, InputError, KernelFault, LaunchError
+from phobos.errors import InputError, KernelFault, LaunchError
 from phobos.runtime import gate
-from phobos.runtime.arrays import SIZES
+from phobos.runtime.arrays import NAMES
 from phobos.runtime.binding import Bound
 from phobos.runtime.cluster.pieces import Pieces, pieces_of
 from phobos.runtime.conditions import aligned
@@ -97,10 +97,8 @@ class _Shape:
     device = 0
 
     def __init__(self, array: Any) -> None:
-        from phobos.runtime.arrays import _NAMES
-
         self.dtype = array.dtype
-        name = _NAMES.get(array.dtype.name)
+        name = NAMES.get(array.dtype.name)
         typestr = array.dtype.str if name is None else _TYPESTR[name]
         self.__cuda_array_interface__ = {
             "shape": tuple(int(n) for n in array.shape), "typestr": typestr, "data": (0, False), "strides": None,
@@ -315,6 +313,3 @@ def demand_alike(workers: list[Worker], device: str) -> str:
             "two runtimes would be mixed; ask for `--device cpu`, or leave those out"
         )
     return " and ".join(sorted({worker.device for worker in workers}))
-
-
-__all__ = ["SIZES", "CheckError", "Job", "Mapped", "Sharded", "cut_at", "demand_alike", "run", "sharded"]
