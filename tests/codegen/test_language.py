@@ -471,11 +471,16 @@ def test_pipelines_that_are_asked_for_take_whole_rounds_and_make_no_copies(dtype
 
 
 def test_a_copy_that_keeps_what_is_stored_over_stays_a_copy() -> None:
-    agree(
+    made = agree(
         """
+        @pipeline
         @launch(64)
         kernel k(A: tensor<f32>[M, K], B: tensor<f32>[K, N], C: tensor<f32>[M, N]) {
           var acc: tile<f32>[16, 16] = 0.0
+          for k in range(0, K, 16) {
+            var a = A[0 :+ 16, k :+ 16]
+            acc += dot(a, B[k :+ 16, 0 :+ 16])
+          }
           for k in range(0, K, 16) {
             var a = A[0 :+ 16, k :+ 16]
             A[0 :+ 16, k :+ 16] = 0.0
@@ -487,3 +492,4 @@ def test_a_copy_that_keeps_what_is_stored_over_stays_a_copy() -> None:
         {"M": 16, "N": 16, "K": 48},
         grid=(1, 1, 1),
     )
+    assert made.text.count("ph_copies_wait<0>();") == 1  # one loop of the two is double-buffered
