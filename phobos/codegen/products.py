@@ -6,7 +6,6 @@ In a pipelined loop the steps of later rounds are on their way into other buffer
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 
 from phobos.codegen import spelling
 from phobos.codegen.context import Context
@@ -16,8 +15,6 @@ from phobos.language.scalars import scalar
 from phobos.lowering import ops
 from phobos.lowering.products import Product
 from phobos.semantics import ir
-
-EDGE_UNROLLED = 2  # of K, where a tile hangs over an edge: it is rare, and its code is beside that of all others
 
 
 def product(context: Context, dot: ops.Dot) -> None:
@@ -68,8 +65,6 @@ def pipelined(
     size = plan.staged_bytes
     out.line("__syncthreads();  // the buffers may have been in use")
     with out.block():
-        for side in multiply.staged if plan.turned else ():
-            side.walk(name, lo, step, define)
         with out.lambda_(f"auto fetch = [&](const long long {name}, const int slot)"):
             out.line("const long long k0 = 0;")
             multiply.places(f" + slot * {size}")
@@ -78,44 +73,24 @@ def pipelined(
                 side.open()
             for side in multiply.sides:
                 side.stage(str(plan.length), asynchronous=True)
-                if side.walks:
-                    out.line(f"{side.name}_from += {side.name}_step;")
             out.line("ph_copies_end();")
+        if plan.turned:
+            multiply.overlapped(name, lo, hi, step)
+            return
         for ahead in range(stages - 1):
             at = f"{lo} + {ahead} * {step}" if ahead else lo
             out.line(f"if ({at} < {hi}) fetch({at}, {ahead}); else ph_copies_end();")
-        if plan.turned and all(side.whole is not None and side.walks for side in multiply.sides):
-            whole = " && ".join(side.whole for side in multiply.sides if side.whole)
-            with out.block(f"if ({whole})") if whole else nullcontext():
-                multiply.overlapped(name, lo, hi, step, quick=True)
-            if not whole:
-                return
-            out.line("else")
-        elif plan.turned:
-            multiply.overlapped(name, lo, hi, step)
-            return
-        with out.block():
-            _one_by_one(context, multiply, name, lo, hi, step)
-
-
-def _one_by_one(context: Context, multiply: _Multiply, name: str, lo: str, hi: str, step: str) -> None:
-    """The rounds of a pipelined loop whose registers are read when they are needed."""
-    plan, out = multiply.plan, context.out
-    stages, size = plan.stages, plan.staged_bytes
-    out.line("int slot = 0;")
-    with out.block(f"for (long long {name} = {lo}; {name} < {hi}; {name} += {step})"):
-        out.line(f"ph_copies_wait<{stages - 2}>();")
-        out.line("__syncthreads();  // this round's step is there, and the one before has been read")
-        out.line(f"const long long ahead = {name} + {stages - 1} * {step};")
-        out.line(f"if (ahead < {hi}) fetch(ahead, slot == 0 ? {stages - 1} : slot - 1); else ph_copies_end();")
-        multiply.places(f" + slot * {size}")
-        out.line("const long long k0 = 0;")
-        if plan.turned:
-            multiply.turned(EDGE_UNROLLED)
-        else:
+        out.line("int slot = 0;")
+        with out.block(f"for (long long {name} = {lo}; {name} < {hi}; {name} += {step})"):
+            out.line(f"ph_copies_wait<{stages - 2}>();")
+            out.line("__syncthreads();  // this round's step is there, and the one before has been read")
+            out.line(f"const long long ahead = {name} + {stages - 1} * {step};")
+            out.line(f"if (ahead < {hi}) fetch(ahead, slot == 0 ? {stages - 1} : slot - 1); else ph_copies_end();")
+            multiply.places(f" + slot * {size}")
+            out.line("const long long k0 = 0;")
             multiply.step(str(plan.length))
-        out.line(f"slot = slot == {stages - 1} ? 0 : slot + 1;")
-    out.line("ph_copies_wait<0>();")
+            out.line(f"slot = slot == {stages - 1} ? 0 : slot + 1;")
+        out.line("ph_copies_wait<0>();")
 
 
 class _Multiply:
@@ -150,7 +125,7 @@ class _Multiply:
         """Multiply the step of K that begins at `k0`."""
         plan, out = self.plan, self.context.out
         if plan.turned:
-            self.turned(plan.step)
+            self._turned()
             return
         whole = len(self.staged) == 2 or (plan.length is not None and plan.length % plan.step == 0)
         if whole and plan.step % 4 == 0 and self.left.operand.staged and scalar(plan.total).bytes <= 8:
@@ -189,22 +164,21 @@ class _Multiply:
 
     # Of an even layout: a column of the left side and a row of the right one, in groups of four.
 
-    def turned(self, unrolled: int) -> None:
+    def _turned(self) -> None:
         out = self.context.out
-        out.line(f"#pragma unroll {unrolled}")
-        with out.block(f"for (int k = 0; k < {self.plan.step}; ++k)"):
+        with out.rows(f"for (int k = 0; k < {self.plan.step}; ++k)"):
             number, layout = spelling.VALUES[self.plan.total], self.plan.layout
             out.line(f"{number} a[{layout.row_registers}], b[{layout.column_registers}];")
             self._fetch_registers("k", "a", "b")
             self._add("a", "b")
 
-    def overlapped(self, name: str, lo: str, hi: str, step: str, quick: bool = False) -> None:
-        """The rounds of a pipelined loop: while one k is multiplied the registers of the next are read.
-
-        `quick`: no cell lies outside, so that the copies of a step stand among the sums, with no branch between.
-        """
+    def overlapped(self, name: str, lo: str, hi: str, step: str) -> None:
+        """The pipelined loop: while one k is multiplied the registers of the next are read, of the next step too."""
         out, plan, layout = self.context.out, self.plan, self.plan.layout
         stages, number, size = plan.stages, spelling.VALUES[self.plan.total], self.plan.staged_bytes
+        for ahead in range(stages - 1):
+            at = f"{lo} + {ahead} * {step}" if ahead else lo
+            out.line(f"if ({at} < {hi}) fetch({at}, {ahead}); else ph_copies_end();")
         out.line(f"{number} a[2][{layout.row_registers}], b[2][{layout.column_registers}];")
         out.line(f"int slot = 0, next = {stages - 1};")
         self._places_in(self.sides, "")
@@ -221,15 +195,7 @@ class _Multiply:
             self._fetch_registers(f"((k + 1) % {plan.step})", "a[(k + 1) % 2]", "b[(k + 1) % 2]")
             with out.block("if (k == 0)"):
                 out.line(f"const long long ahead = {name} + {stages - 1} * {step};")
-                if quick:
-                    out.line(f"const bool more = ahead < {hi};")
-                    with out.block():
-                        self.places(f" + next * {size}")
-                        for side in self.sides:
-                            side.ahead()
-                    out.line("ph_copies_end();")
-                else:
-                    out.line(f"if (ahead < {hi}) fetch(ahead, next); else ph_copies_end();")
+                out.line(f"if (ahead < {hi}) fetch(ahead, next); else ph_copies_end();")
                 out.line(f"next = next == {stages - 1} ? 0 : next + 1;")
             self._add("a[k % 2]", "b[k % 2]")
         out.line("ph_copies_wait<0>();")

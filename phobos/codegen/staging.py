@@ -7,7 +7,6 @@ For tensor cores everything lies as in its tensor, in panels (`tensorcores.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import nullcontext
 
 from phobos.codegen import spelling
@@ -20,18 +19,6 @@ from phobos.lowering.layout import Layout
 from phobos.lowering.products import TURN, Operand, Product
 from phobos.lowering.vectors import elements_per_access
 from phobos.semantics import ir
-from phobos.value import value
-
-
-@value
-class _Order:
-    """A thread copies `count` times `width` neighbours, `rows` rows apart, from (`first`, `start`) on."""
-
-    width: int
-    rows: int
-    count: int
-    first: str
-    start: str
 
 
 class Side:
@@ -44,8 +31,6 @@ class Side:
         self.lines, self.k_last, self.pitch = lines, k_last, pitch
         self.cells: Cells | None = None
         self.length = "0"
-        self.walks = False  # `walk` keeps the place where its copies begin
-        self.whole: str | None = None  # the same in all steps: that no cell lies outside; None where steps differ
 
     @property
     def turned(self) -> bool:
@@ -136,13 +121,14 @@ class Side:
     def _copy(self, inside: str, width: int, across: int, down: int, asynchronous: bool) -> None:
         """All threads copy `width` neighbours at a time; `inside` is the condition for a cell that may lie outside."""
         assert self.cells is not None
-        if asynchronous and self._ordered(inside, width):
-            return
         out, cells, threads = self.context.out, self.cells, self.context.program.launch.threads
         chunks = across // width * down
         rounds = -(-chunks // threads)
         cell, stored = spelling.CELLS[cells.dtype], spelling.CELLS[self.stored]
-        same = cell == stored and not isinstance(self.operand.expression, ir.Convert) and not self.turned
+        direct = cell == stored and not isinstance(self.operand.expression, ir.Convert)
+        if asynchronous and direct and self._ordered(inside, width, across, down):
+            return
+        same = direct and not self.turned
         out.line("#pragma unroll" if not inside or width > 1 else f"#pragma unroll {min(rounds, 2)}")
         guard = nullcontext() if chunks % threads == 0 else out.block(f"if (e < {chunks})")
         with out.block(f"for (int e = tid; e < {rounds * threads}; e += {threads})"), guard:
@@ -165,113 +151,44 @@ class Side:
                 out.line(f"const {cell} x[1] = {{{f'{inside} ? {value} : {empty}' if inside else value}}};")
             self._keep(width, same)
 
-    def _order(self, width: int) -> _Order | None:
-        """How a step is copied past the registers, where each thread's copies lie a fixed number of rows apart.
+    def _ordered(self, inside: str, width: int, across: int, down: int) -> bool:
+        """The copies of a step past the registers, where each thread's lie a fixed number of rows apart.
 
         A turned operand is copied cell by cell: a warp takes eight of K by four lines, which lie in different banks.
         """
         assert self.cells is not None
-        cells, threads, step = self.cells, self.context.program.launch.threads, self.plan.step
-        across, down = (step, self.lines) if self.k_last else (self.lines, step)
-        if spelling.CELLS[cells.dtype] != spelling.CELLS[self.stored] or isinstance(
-            self.operand.expression, ir.Convert
-        ):
-            return None
+        out, cells, threads = self.context.out, self.cells, self.context.program.launch.threads
         if self.turned:
-            width, groups, rows = 1, across // TURN, max(threads // across, 1)
+            width, groups = 1, across // TURN
+            rows = max(threads // across, 1)
             if across % TURN or (threads // 32) % groups or down % rows:
-                return None
+                return False
             first = f"tid / 32 / {groups} * {32 // TURN} + tid % 32 / {TURN}"
             start = f"tid / 32 % {groups} * {TURN} + tid % {TURN}"
+            place = f"along * {self.pitch} + down"
         else:
             lanes = across // width
             rows = max(threads // lanes, 1)
             if threads % lanes or down % rows:
-                return None
+                return False
             first = f"tid / {lanes}"
             start = f"tid % {lanes}" + (f" * {width}" if width > 1 else "")
+            place = self.lies("down", "along")
         if width * scalar(cells.dtype).bytes not in (4, 8, 16) or "1" in map(str, cells.shape[-2:]):
-            return None
-        return _Order(width, rows, down // rows, first, start)
-
-    def ahead(self) -> None:
-        """The copies of a whole step from where they begin, or none: nothing is decided between them."""
-        self._ordered("more", self._widest())
-        self.context.out.line(f"{self.name}_from += {self.name}_step;")
-
-    def _ordered(self, inside: str, width: int) -> bool:
-        """Spell those copies, if it can be."""
-        order, out, cells = self._order(width), self.context.out, self.cells
-        assert cells is not None
-        if order is None:
             return False
-        if order.width > 1:
-            cells.note_wide(order.width)
-        place = f"along * {self.pitch} + down" if self.turned else self.lies("down", "along")
+        if width > 1:
+            cells.note_wide(width)
         with out.block():
-            out.line(f"const int first = {order.first}, along = {order.start};")
-            if self.walks and order.width == self._widest():
-                out.line(f"const {spelling.CELLS[cells.dtype]}* const from = {self.name}_from;")
-            else:
-                out.line(f"const {spelling.CELLS[cells.dtype]}* const from = {self._from()};")
-            with out.rows(f"for (int i = 0; i < {order.count}; ++i)"):
-                out.line(f"const int down = first + i * {order.rows};")
+            out.line(f"const int first = {first}, along = {start};")
+            here = cells.offset(tuple(at.replace("down", "first") for at in _at(cells, self.k_last)))
+            out.line(f"const {spelling.CELLS[cells.dtype]}* const from = {cells.base} + {here};")
+            with out.rows(f"for (int i = 0; i < {down // rows}; ++i)"):
+                out.line(f"const int down = first + i * {rows};")
                 out.line(
-                    f"ph_copy_async<{order.width}>({self.name} + {place}, from + (long long)(i * {order.rows}) * "
+                    f"ph_copy_async<{width}>({self.name} + {place}, from + (long long)(i * {rows}) * "
                     f"{cells.strides[-2]}, {inside or 'true'});"
                 )
         return True
-
-    def _from(self) -> str:
-        """Where a thread's first copy of a step begins."""
-        assert self.cells is not None
-        at = tuple(one.replace("down", "first") for one in _at(self.cells, self.k_last))
-        return f"{self.cells.base} + {self.cells.offset(at)}"
-
-    def _widest(self) -> int:
-        assert self.cells is not None
-        return 1 if self.turned else _width(self.context, self.cells, self.plan.step if self.k_last else self.lines)
-
-    def walk(self, name: str, lo: str, step: str, define: Callable[[], None]) -> None:
-        """Where its copies begin goes ahead evenly with the loop over `name`: keep that place from step to step."""
-        out, context = self.context.out, self.context
-        views, declared, mark = dict(context.views), set(context.declared), len(out.lines)
-        with out.lambda_(f"auto {self.name}_at = [&](const long long {name})"):
-            out.line("const long long k0 = 0;")
-            define()
-            self.open()
-            assert self.cells is not None
-            cells, order = self.cells, self._order(self._widest())
-            if order is not None:
-                out.line(f"const int first = {order.first}, along = {order.start};")
-                out.line(f"return {self._from()};")
-            steady = order is not None and _is_even(context, cells.access)
-            cell, inside = spelling.CELLS[cells.dtype], " && ".join(cells.whole())
-        if inside and all(_stays(context, cells, axis) for axis, needed in enumerate(cells.needed) if needed):
-            self.whole = f"{self.name}_whole"
-        elif not inside:
-            self.whole = ""
-        context.views.clear()
-        context.views.update(views)
-        context.declared.clear()
-        context.declared.update(declared)
-        if not steady:
-            del out.lines[mark:]
-            return
-        self.walks = True
-        out.line(f"const {cell}* {self.name}_from = {self.name}_at({lo});")
-        out.line(f"const long long {self.name}_step = {self.name}_at({lo} + {step}) - {self.name}_from;")
-        if self.whole:
-            with out.lambda_(f"auto {self.name}_inside = [&](const long long {name})"):
-                define()
-                self.open()
-                assert self.cells is not None
-                out.line(f"return {' && '.join(self.cells.whole())};")
-            context.views.clear()
-            context.views.update(views)
-            context.declared.clear()
-            context.declared.update(declared)
-            out.line(f"const bool {self.whole} = {self.name}_inside({lo});")
 
     def _keep(self, width: int, same: bool) -> None:
         """`x` to its place, in one access where it lies there as it comes."""
@@ -293,25 +210,6 @@ class Side:
             return
         for n in range(0, width, piece):
             out.line(f"ph_store<{piece}>({place} + {n}, {kept} + {n});")
-
-
-def _is_even(context: Context, access: ir.Access) -> bool:
-    """Whether where an access begins goes ahead by the same in every round of whatever loop."""
-    for sub in access.subs:
-        first = context.lowered.values.poly(sub.index if isinstance(sub, ir.PointSub) else sub.first)
-        for monomial in first.terms:
-            if any(atom[0] not in ("round", "dim", "param", "const", "block", "blocks") for atom in monomial):
-                return False
-            if sum(atom[0] == "round" for atom in monomial) > 1:
-                return False
-    return True
-
-
-def _stays(context: Context, cells: Cells, axis: int) -> bool:
-    """Whether an access begins at one place of an axis in all rounds of whatever loop."""
-    sub = cells.access.subs[axis]
-    first = context.lowered.values.poly(sub.index if isinstance(sub, ir.PointSub) else sub.first)
-    return all(atom[0] in ("dim", "param", "const", "block", "blocks") for atom in first.atoms)
 
 
 def _at(cells: Cells, k_last: bool) -> tuple[str, ...]:

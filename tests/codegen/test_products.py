@@ -105,9 +105,6 @@ def test_the_left_operand_is_turned_and_read_in_fours() -> None:
     written = emit(lowered, "gemm.ph", lambda span: 1).text
     assert "a[2][8], b[2][8]" in written
     assert "ph_copy_async<1>(left" in written and "ph_copy_async<4>(right" in written
-    whole = written.partition("if (left_whole && right_whole)")[2].partition("else")[0]
-    assert "a[2][8], b[2][8]" in whole and "fetch(" not in whole  # no branch between the copies and the sums
-    assert "from + (long long)(i * 16) * K_1, more)" in whole
 
 
 @pytest.mark.skipif(nvrtc.location() is None, reason="no NVRTC")
