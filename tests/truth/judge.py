@@ -31,6 +31,7 @@ from phobos.diagnostic import Diagnostic
 from phobos.errors import CheckError, LaunchError
 from phobos.runtime.judge import Prepared, prepare
 from phobos.runtime.kernel import Kernel, LaunchOptions
+from phobos.runtime.placing import has_barrier
 from phobos.runtime.reference.execute import Options, execute
 from phobos.runtime.reference.faults import Fault
 from phobos.semantics import grid as grids
@@ -353,7 +354,10 @@ def _grids(
     else:
         try:
             known = {name: constant.value for name, constant in program.constants.items()} | sizes
-            yield grids.blocks_at(program, known)
+            inferred = grids.blocks_at(program, known)
+            yield inferred
+            if inferred[1:] != (1, 1) and has_barrier(program):  # it is refused, but one number for the grid is not
+                yield from ((n, 1, 1) for n in counts)
         except (grids.GridUnknown, grids.GridDisagrees):
             yield from ((n, 1, 1) for n in counts)
             if sample.reads_axis_y:

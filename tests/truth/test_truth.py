@@ -131,6 +131,11 @@ kernel k(X: tensor<f32>[N]) {
     assert "against grid=" in (judge(sample(text, {"N": (16,)}), []).varies or "")
 
 
+def test_a_kernel_with_a_barrier_is_run_on_one_axis_where_two_are_refused() -> None:
+    """Its stored spans infer a grid that no launch takes; a grid given as one number is taken, and races."""
+    assert judge(generate(201968)).failures.keys() == {"race"}
+
+
 def test_whether_a_second_axis_would_do_work_is_seen_by_giving_the_kernel_one() -> None:
     text = "@persistent\nkernel k(X: tensor<f32>[N]) {\n  X[ctx.block.y] = 1.0\n}\n"
     works = sample(text, {"N": (4,)})
