@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from phobos.check import registry
 from phobos.check.configuration import DEFAULT, Configuration
+from phobos.check.patience import patient_collector
 from phobos.check.rule import Context, FixedGrid
 from phobos.check.suppressions import MARK, Suppressions
 from phobos.diagnostic import Diagnostic, Edit, Fix, Related, Span
@@ -42,6 +43,11 @@ def findings(path: str, text: str, configuration: Configuration = DEFAULT) -> li
     Spans are absolute, their owner is `path`. Suppressed findings are gone; what is wrong with suppressions is
     reported. Never raises for what the text holds.
     """
+    with patient_collector():
+        return _findings(path, text, configuration)
+
+
+def _findings(path: str, text: str, configuration: Configuration) -> list[Diagnostic]:
     module = modules.analyse(path, text, settings_of(configuration))
     enabled = configuration.enabled(path)
     found: list[Diagnostic] = []
