@@ -144,4 +144,8 @@ def show(seed: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print(f"\nstopped; what is kept ends at most {WRITTEN_EVERY} seeds before", file=sys.stderr)
+        sys.exit(130)
