@@ -122,6 +122,14 @@ def seed(text: str) -> int:
     return int(text)
 
 
+def add_arrays(parser: argparse._ActionsContainer) -> None:
+    """`--arg`, as every command takes it that runs kernels; the values are `named`."""
+    parser.add_argument(
+        "--arg", action="append", default=[], type=named, metavar="NAME=WHAT",
+        help="zeros, ones, iota, random[:seed=N], normal[:seed=N], @file.npy, @file.npz:key or a number",
+    )  # fmt: skip
+
+
 def add_order(parser: argparse._ActionsContainer) -> None:
     """`--order`, of the commands that take a fusion."""
     from phobos.semantics.orders import ORDERS

@@ -11,6 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from phobos.cli.arguments import (
+    add_arrays,
     add_order,
     add_schedule,
     assignment,
@@ -44,10 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kernel", metavar="K", help="which kernel, where the file has several; K1+K2 runs the fusion")
     add_order(parser)
     what = parser.add_argument_group("what it runs on")
-    what.add_argument(
-        "--arg", action="append", default=[], type=named, metavar="NAME=WHAT",
-        help="zeros, ones, iota, random[:seed=N], normal[:seed=N], @file.npy, @file.npz:key or a number",
-    )  # fmt: skip
+    add_arrays(what)
     what.add_argument(
         "--set", action="append", default=[], type=assignment, metavar="NAME=INT", help="an extent or constant"
     )
