@@ -292,11 +292,12 @@ class TwoCards:
             kinds.get(argument.ctype, ctypes.c_uint64).from_address(pointer)
             for argument, pointer in zip(emitted.arguments, arguments, strict=False)
         ]
-        library = host.build(emitted)
-        library.run_kernel.restype = ctypes.c_longlong
-        rounds = library.run_kernel(
-            *(ctypes.c_uint(n) for n in grid), ctypes.c_int(0), ctypes.c_longlong(3_000_000), *given
-        )
+        with self._lock:  # both cards run on this machine, and the program that stands in for one has global state
+            library = host.build(emitted)
+            library.run_kernel.restype = ctypes.c_longlong
+            rounds = library.run_kernel(
+                *(ctypes.c_uint(n) for n in grid), ctypes.c_int(0), ctypes.c_longlong(3_000_000), *given
+            )
         return 0 if rounds >= 0 else 702
 
     def cuLaunchKernel(self, function: Any, *rest: Any) -> int:
