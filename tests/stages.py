@@ -34,7 +34,7 @@ def commands(stage: str, report: Path) -> list[list[str]]:
         case "editors":
             return [pytest(report, "tests/editors")]
         case "gpu":
-            return [pytest(report, "-m", "gpu", "--gpu", "tests")]
+            return [pytest(report, "--gpu", "tests/cuda")]
     raise SystemExit(f"stages.py: there is no stage {stage!r}; there are lint, unit, editors and gpu")
 
 
