@@ -78,6 +78,12 @@ def table(figures: Sequence[Figure]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def shown(figures: Sequence[Figure], tables: Sequence[str]) -> str:
+    """The Markdown that readers get: the tables and the figures with a target, or without tables all figures."""
+    judged = [one for one in figures if one.target is not None] if tables else figures
+    return "\n".join([*tables, *([table(judged)] if judged else [])])
+
+
 def leaves(figures: dict[str, Any], path: tuple[str, ...] = ()) -> Iterator[Figure]:
     """Numbers under their keys, of which the outermost is the unit (`{"tflops": {"f32 4096": 37.0}}`); and of a table
     (`{"head": [..], "rows": [..]}`) the cells that were measured, which are the fractions, under the cells before."""
@@ -95,14 +101,22 @@ def leaves(figures: dict[str, Any], path: tuple[str, ...] = ()) -> Iterator[Figu
             yield Figure(", ".join((*path[1:], key)), float(value), path[0])
 
 
-def finish(title: str, figures: Sequence[Figure], where: dict[str, str] | None = None) -> None:
-    """Print the figures; `--json FILE` on the command line keeps them."""
+def finish(
+    title: str, figures: Sequence[Figure], where: dict[str, str] | None = None, tables: Sequence[str] = ()
+) -> None:
+    """Print the tables and the figures; `--json FILE` on the command line keeps them.
+
+    `tables` are Markdown for readers, where figures stand better than in a line each: then readers get these, and of
+    the figures only those with a target.
+    """
     where = machine() if where is None else where
     print(f"\n## {title}\n\n" + ", ".join(f"{key} {text}" for key, text in where.items()) + "\n")
-    print(table(figures))
+    print(shown(figures, tables))
     path = json_path()
     if path is not None:
-        kept = {"title": title, "machine": where, "figures": [asdict(one) for one in figures]}
+        kept = {
+            "title": title, "machine": where, "figures": [asdict(one) for one in figures], "tables": list(tables),
+        }  # fmt: skip
         path.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
 

@@ -89,7 +89,7 @@ def machine() -> dict[str, str]:
 
 def table(title: str, head: list[str], rows: list[list[object]]) -> str:
     """A Markdown table."""
-    lines = [f"### {title}", "", "| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines = [f"{title}:", "", "| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for row in rows:
         lines.append("| " + " | ".join(f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in row) + " |")
     return "\n".join(lines) + "\n"
@@ -97,5 +97,4 @@ def table(title: str, head: list[str], rows: list[list[object]]) -> str:
 
 def finish(name: str, tables: list[str], figures: dict[str, Any], shaped: Sequence[Figure] | None = None) -> None:
     """Print the tables, and all figures in the one shape (`shaped`, or every number in `figures` under its keys)."""
-    print("\n".join(tables))
-    keep(name, list(leaves(figures)) if shaped is None else shaped, machine())
+    keep(name, list(leaves(figures)) if shaped is None else list(shaped), machine(), tables)

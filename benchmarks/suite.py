@@ -20,7 +20,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from figures import Figure, cells, figure_of, number, table  # noqa: E402
+from figures import Figure, cells, figure_of, number, shown  # noqa: E402
 
 LIMIT_S = 1800.0
 NOISE = 0.1  # a change smaller than this is none
@@ -47,6 +47,7 @@ PARTS = (
     Part("barrier", "barrier.py", "grid barriers and stages between them", needs_gpu=True),
     Part("stream", "stream.py", "kernels that move memory", needs_gpu=True),
     Part("gemm", "gemm.py", "products", needs_gpu=True),
+    Part("attention", "attention.py", "attention", needs_gpu=True),
     Part("schedules", "schedules.py", "ordinary kernels by persistent workers", needs_gpu=True),
     Part("fusions", "fusions.py", "several kernels as one launch", needs_gpu=True),
     Part("launch", "gpu_launch.py", "what a launch costs the host", needs_gpu=True),
@@ -61,6 +62,7 @@ class Result:
     title: str = ""
     machine: dict[str, str] = field(default_factory=dict)
     figures: list[Figure] = field(default_factory=list)
+    tables: list[str] = field(default_factory=list)
     skipped: str = ""
     failed: str = ""
     before: dict[str, float] = field(default_factory=dict)  # by the name of a figure
@@ -108,7 +110,9 @@ def one(part: Part, *, quick: bool) -> Result:
         if code or not path.is_file():
             return Result(part.name, failed=f"exit code {code}: {lines[-1] if lines else 'it said nothing'}")
         kept = json.loads(path.read_text(encoding="utf-8"))
-    return Result(part.name, kept["title"], kept["machine"], [figure_of(one) for one in kept["figures"]])
+    return Result(
+        part.name, kept["title"], kept["machine"], [figure_of(one) for one in kept["figures"]], kept["tables"]
+    )
 
 
 # --- what this machine measured before -------------------------------------------------------------------------
@@ -174,7 +178,7 @@ def markdown(results: Sequence[Result]) -> str:
         script = next(part.script for part in PARTS if part.name == result.name)
         out.append(f"### {result.title} (`python benchmarks/{script}`)\n")
         out.append(", ".join(f"{key} {text}" for key, text in result.machine.items() if key != "command") + ".\n")
-        out.append(table(result.figures))
+        out.append(shown(result.figures, result.tables))
     return "\n".join(out).rstrip() + "\n"
 
 

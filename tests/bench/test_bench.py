@@ -116,6 +116,17 @@ def test_the_tables_go_into_results_in_place_of_their_own(tmp_path: Path) -> Non
     )
 
 
+def test_tables_for_readers_stand_before_the_figures_that_have_a_target(tmp_path: Path) -> None:
+    wide = START.format(ms=200).rstrip()[:-1] + ', ["Checks:\\n\\n| a | b |\\n|---|---|\\n| 1 | 2 |\\n"])\n'
+    done = bench(checkout(tmp_path, start=wide), "start", "--markdown")
+    rest = done.stdout.partition("\n\npython 3.\n\n")[2]
+    assert rest == (
+        "Checks:\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n| | value | ratio | target | |\n|---|---|---|---|---|\n"
+        "| check | 200 ms |  | <= 250 | met |\n"
+    )
+    assert "bare" in bench(tmp_path, "start").stdout
+
+
 def test_what_cannot_be_done_says_so(tmp_path: Path) -> None:
     folder = checkout(tmp_path)
     assert "there is no benchmark `strat`" in bench(folder, "strat", code=2).stderr
