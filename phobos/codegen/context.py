@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from phobos.codegen import spelling
 from phobos.codegen.emitted import Site
+from phobos.codegen.instrument import instrument_of
 from phobos.codegen.spelling import Names
 from phobos.codegen.writer import Writer
 from phobos.diagnostic import Span
@@ -38,6 +39,7 @@ class Context:
         self.names = Names()
         self.sites = sites  # of all kernels of the launch
         self.root = root
+        self.instrument = instrument_of(lowered.options.instrument)
         self.leave = "return;"  # how a block ends because the whole grid is to leave
         self.variables: dict[ir.Variable, str] = {}
         self.views: dict[ir.Variable, View] = {}

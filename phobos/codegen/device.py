@@ -582,6 +582,55 @@ __device__ __forceinline__ bool ph_poll(const ph_state& s, unsigned& rounds, uns
   return ph_vote(s, leave, site);
 }
 """,
+    # --- tracing --------------------------------------------------------------------------------------
+    "ph_multiprocessor": """\
+__device__ __forceinline__ unsigned ph_multiprocessor() {
+  unsigned n;
+  asm volatile("mov.u32 %0, %smid;" : "=r"(n));
+  return n;
+}
+""",
+    "ph_trace": """\
+// When a CTA is where, in nanoseconds: thread 0 writes. A buffer begins with how many intervals there is room for in a
+// CTA, and for how many CTAs; from word 16 on each CTA has its start, end, multiprocessor and number of intervals, then
+// the beginning, the end, and the place and number of each.
+struct ph_trace {
+  unsigned long long* mine;
+  unsigned long long since;
+  unsigned count, room;
+  __device__ __forceinline__ ph_trace(unsigned long long* buffer, unsigned block) {
+    mine = nullptr;
+    count = room = 0;
+    if (threadIdx.x == 0 && block < buffer[1]) {
+      room = buffer[0];
+      mine = buffer + 16 + block * (4 + 3ull * room);
+      mine[2] = ph_multiprocessor();
+      mine[0] = ph_now();
+    }
+  }
+  __device__ __forceinline__ void begin() {
+    __syncthreads();
+    if (mine) since = ph_now();
+  }
+  __device__ __forceinline__ void end(unsigned site, unsigned number) {
+    if (!mine) return;
+    if (count < room) {
+      unsigned long long* const one = mine + 4 + 3 * count;
+      one[0] = since;
+      one[1] = ph_now();
+      one[2] = site | (unsigned long long)number << 32;
+    }
+    ++count;
+  }
+  __device__ __forceinline__ ~ph_trace() {
+    __syncthreads();
+    if (mine) {
+      mine[1] = ph_now();
+      mine[3] = count;
+    }
+  }
+};
+""",
     "ph_atomic_add": """\
 __device__ __forceinline__ int ph_atomic_add(int* p, int v) {
   int old;

@@ -13,7 +13,8 @@ from phobos.value import value
 class Site:
     """A place in the source that a stopped grid can name.
 
-    `what` is "barrier", "loop", "aligned", "bounds" or "step", or "phase": the barrier before a phase of kernels.
+    `what` is "barrier", "loop", "aligned", "bounds" or "step", or "phase": the barrier before a phase of kernels. Where
+    a persistent loop is traced, "block" is the work of one virtual block.
     `root` is the kernel of the launch that it belongs to.
     """
 
@@ -27,9 +28,10 @@ class Site:
 @value
 class Argument:
     """One argument of the kernel. `name` is the tensor, scalar, dim, or pitched or mapped tensor, or "ROOT AXIS" of a
-    grid; `box` the rows and columns that one bulk copy through a map moves."""
+    grid; `box` the rows and columns that one bulk copy through a map moves. A "buffer" is what the instrument of that
+    name writes to."""
 
-    kind: Literal["tensor", "scalar", "dim", "pitch", "map", "grid", "word", "report", "timeout", "groups"]
+    kind: Literal["tensor", "scalar", "dim", "pitch", "map", "grid", "word", "report", "timeout", "groups", "buffer"]
     name: str
     ctype: str
     box: tuple[int, int] = (0, 0)

@@ -122,7 +122,8 @@ def _spelled(context: Context, statement: ir.Statement) -> None:
         case ir.Barrier(tensor=tensor):
             context.watched = True
             site = context.site("barrier", statement.span, statement.calls, tensor.name)
-            out.line(f"if (ph_grid_barrier(state, (unsigned*){context.tensors[tensor]}, {site})) {context.leave}")
+            with context.instrument.barrier(out, site):
+                out.line(f"if (ph_grid_barrier(state, (unsigned*){context.tensors[tensor]}, {site})) {context.leave}")
         case ir.Atomic():
             cooperative.atomic(context, statement)
         case ops.Reduce(result=result):

@@ -4,7 +4,7 @@ The text holds the device functions it calls and one kernel, whose arguments are
 tensor and a number for each scalar, as the .ph files list them; each extent that has a name; the pitch of each
 pitched tensor; the map of each tensor that bulk copies read; the extents of each grid of virtual blocks, where the
 blocks are not what is launched; where something can stop the grid, the word that says so, the report that says why,
-and the time after which a wait is too long; and, with a barrier, words for groups of CTAs.
+and the time after which a wait is too long; with a barrier, words for groups of CTAs; and what an instrument writes to.
 
 A kernel whose blocks are what is launched is spelled as it is. Any other schedule, and several kernels in one launch,
 make a function of each kernel, which does the work of one virtual block, and a loop that calls it: so a `return` in
@@ -31,6 +31,7 @@ from phobos.semantics.schedules import Form, Order
 from phobos.value import value
 
 AXES = "xyz"
+NUMBER = "blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z)"  # of a CTA
 Entry = tuple[Argument, str]  # and the name that it has in the text
 Merged = dict[tuple[str, str, tuple[int, int]], Entry]  # by kind, name and box
 
@@ -64,13 +65,15 @@ def _as_launched(part: Part) -> Emitted:
     context = Context(lowered, part.file, part.line_of, [])
     statements = body(context)
     barriers = {s.tensor for s in walk.statements(lowered.body) if isinstance(s, ir.Barrier)}
-    entries = [*_given(context), *_stopping(context.watched, len(barriers) == 1)]
+    instrument = context.instrument
+    entries = [*_given(context), *_stopping(context.watched, len(barriers) == 1), *instrument.arguments()]
     shared = _Shared([part])
     symbol = spelling.kernel_symbol(program.name)
     text = [*_opening([part], symbol, entries), "  const int tid = threadIdx.x;"]
     text += [*shared.declaration, *_places(context)]
+    text += instrument.opening(NUMBER)
     if context.watched:
-        text.append(_state(entries, "blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z)"))
+        text.append(_state(entries, NUMBER))
     for what, axis in _used(lowered.body):
         source = "blockIdx" if what == "block" else "gridDim"
         text.append(f"  const long long {what}_{AXES[axis]} = {source}.{AXES[axis]};")
@@ -110,7 +113,8 @@ def emit_work(name: str, phases: Sequence[Sequence[Part]], form: Form) -> Emitte
     for kinds in (("tensor", "scalar"), ("dim",), ("pitch",), ("map",)):
         for argument in [argument for root in roots for argument, _ in root.given if argument.kind in kinds]:
             merged.setdefault(_identity(argument), (argument, names.fresh(argument.name)))
-    entries = [*merged.values(), *grids, *_stopping(watched, len(phases) > 1)]
+    instrument = roots[0].context.instrument
+    entries = [*merged.values(), *grids, *_stopping(watched, len(phases) > 1), *instrument.arguments()]
     shared = _Shared(parts)
     symbol = spelling.kernel_symbol(name)
     out = Writer("")
@@ -122,13 +126,14 @@ def emit_work(name: str, phases: Sequence[Sequence[Part]], form: Form) -> Emitte
                 place = waiting.part.waits or program.named
                 sites.append(Site("phase", place, (), f"before `{program.name}`", waiting.number))
                 out.line("state.block = blockIdx.x, state.blocks = gridDim.x;")
-                out.line(f"if (ph_grid_barrier(state, state.word, {len(sites) - 1})) return;")
+                with instrument.barrier(out, len(sites) - 1):
+                    out.line(f"if (ph_grid_barrier(state, state.word, {len(sites) - 1})) return;")
             with out.block() if len(phases) > 1 else nullcontext():
                 _phase(out, mine, form, merged)
     text = [root.function() for root in roots]
     first = parts[0]
     text.append(f"#line {first.line_of(first.lowered.program.named)} {spelling.file_literal(first.file)}")
-    text += [*_opening(parts, symbol, entries), *shared.declaration]
+    text += [*_opening(parts, symbol, entries), *shared.declaration, *instrument.opening(NUMBER)]
     if watched:
         text.append(_state(entries, "blockIdx.x"))
     text += [*out.lines[1:-1], "}\n"]
@@ -215,17 +220,17 @@ def _phase(out: Writer, roots: list[_Root], form: Form, merged: Merged) -> None:
     with out.block(head):
         for place, root in enumerate(roots):
             if len(roots) == 1:
-                _block(out, root, "0", merged)
+                _block(out, root, "0", merged, form)
                 break
             test = f"if (id < {ends[place]})" if place < len(roots) - 1 else ""
             with out.block(" ".join(filter(None, ("else" if place else "", test)))):
                 out.line(f"const unsigned local = id{f' - {ends[place - 1]}' if place else ''};")
-                _block(out, root, ends[place - 1] if place else "0", merged)
+                _block(out, root, ends[place - 1] if place else "0", merged, form)
         if form.is_persistent and (reason := _reuse(roots)):
             out.line(f"__syncthreads();  // {comment(reason)}")
 
 
-def _block(out: Writer, root: _Root, start: str, merged: Merged) -> None:
+def _block(out: Writer, root: _Root, start: str, merged: Merged, form: Form) -> None:
     """The coordinates of one virtual block, and its work."""
     local = "local" if root.several_in_phase else "id"
     x, y = root.extent("x"), root.extent("y")
@@ -246,9 +251,16 @@ def _block(out: Writer, root: _Root, start: str, merged: Merged) -> None:
             out.line("const unsigned x = band + offset % height, y = offset / height;")
             number = f"x + {x} * (y + {y} * z)" if root.axes == 3 else f"x + {x} * y"
     call = root.call(merged)
+    named = f"{start} + {number}" if start != "0" else number
     if root.context.watched:
-        out.line(f"state.block = {f'{start} + ' if start != '0' else ''}{number}, state.blocks = blocks;")
-    out.line(f"{call};")
+        out.line(f"state.block = {named}, state.blocks = blocks;")
+    instrument, context = root.context.instrument, root.context
+    if form.is_persistent and instrument.wants_blocks:
+        site = context.site("block", context.program.named, (), context.program.name)
+        with instrument.virtual_block(out, site, named):
+            out.line(f"{call};")
+    else:
+        out.line(f"{call};")
     if root.context.watched:
         out.line("if (state.leaving) return;")
 
@@ -336,7 +348,7 @@ def _places(context: Context) -> list[str]:
 
 
 def _state(entries: Sequence[Entry], block: str) -> str:
-    groups = "groups" if entries[-1][0].kind == "groups" else "nullptr"
+    groups = "groups" if any(argument.kind == "groups" for argument, _ in entries) else "nullptr"
     blocks = "gridDim.x * gridDim.y * gridDim.z" if "z" in block else "gridDim.x"
     return f"  ph_state state = {{stop_word, report, timeout_ns, {groups}, 0, 1, {block}, {blocks}, 0}};"
 

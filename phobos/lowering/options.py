@@ -14,6 +14,8 @@ SHARED_BYTES = {
 }  # fmt: skip
 """What a CTA may have after opting in, by architecture (CUDA C++ Programming Guide 13.0, "Compute Capabilities")."""
 
+TRACE = "trace"  # an instrument: each CTA writes down when it is where
+
 
 @value
 class Options:
@@ -25,7 +27,8 @@ class Options:
     multiples of 16 at this launch, so that their rows may be read 16 bytes at a time. `form` - how virtual blocks are
     run, None where they are what is launched. `keep` - tensors whose tiles stay on chip across barriers, each with the
     most rounds that a block of this launch walks over them. `together` - so many CTAs of this launch share a
-    multiprocessor, and may have all its registers among them (0: not known).
+    multiprocessor, and may have all its registers among them (0: not known). `instrument` - what is written into the
+    code besides the kernel's own work, "" for nothing.
     """
 
     arch: str = "sm_90a"
@@ -38,6 +41,7 @@ class Options:
     form: Form | None = None
     keep: tuple[tuple[str, int], ...] = ()
     together: int = 0
+    instrument: str = ""
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -46,6 +50,7 @@ class Options:
             self.arch, str(self.vectors), str(self.debug), str(self.guards), ",".join(self.pitched),
             ",".join(self.multiples), str(self.maps), self.form.key if self.form else "",
             ",".join(f"{name}*{rounds}" for name, rounds in self.keep), str(self.together),
+            self.instrument,
         )  # fmt: skip
 
 

@@ -115,6 +115,7 @@ template <int N, typename T> void ph_copy_async(T* to, const T* from, bool insid
     "ph_copies_end": "inline void ph_copies_end() { copies_end(); }\n",
     "ph_copies_wait": "template <int N> void ph_copies_wait() { copies_wait(N); }\n",
     "ph_now": "inline unsigned long long ph_now() { static unsigned long long t; return t += 1000000; }\n",
+    "ph_multiprocessor": "inline unsigned ph_multiprocessor() { return 0; }\n",
     "ph_peek": "inline unsigned ph_peek(const unsigned* p) { yield_(); return *(volatile const unsigned*)p; }\n",
     "ph_set_stop": "inline unsigned ph_set_stop(unsigned* word) { unsigned was = *word; *word |= 1; return was; }\n",
     "ph_arrive": "inline unsigned ph_arrive(unsigned* p, unsigned n) { unsigned was = *p; *p += n; return was; }\n",
@@ -225,10 +226,11 @@ def run(
     timeout_ns: int = 0,
     limit: int = 2_000_000,
     work: Work | None = None,
+    buffers: Mapping[str, numpy.ndarray] | None = None,
 ) -> bytes:
     """Run the kernel on `arrays` in place (as cells: f16 and bf16 as 16-bit arrays); gives the report's bytes.
 
-    `work` says what is launched, where that is not the grid.
+    `work` says what is launched, where that is not the grid. `buffers` are those of an instrument, by its name.
     """
     library = build(emitted)
     report = (ctypes.c_ubyte * (64 + 4 * grid[0] * grid[1] * grid[2]))()
@@ -267,6 +269,9 @@ def run(
                 arguments.append(ctypes.byref(groups))
             case "timeout":
                 arguments.append(ctypes.c_ulonglong(timeout_ns))
+            case "buffer":
+                assert buffers is not None
+                arguments.append(ctypes.c_void_p(buffers[argument.name].ctypes.data))
     run_kernel = library.run_kernel
     run_kernel.restype = ctypes.c_longlong
     extents = [ctypes.c_uint(n) for n in launched]
