@@ -1,33 +1,37 @@
-"""Two GPUs against one: a product of matrices on shards, and a sweep of variants. Transfers are stated apart.
-Usage: python benchmarks/cluster.py [--json FILE] [--gpus N]"""
+"""Two workers against one: products of matrices on shards, and tuning. What is moved is stated apart.
+
+With two GPUs each worker has one; without, two processes of the reference runtime share this machine's cores.
+The inputs lie in the workers' memory, and the results stay there. Usage: python benchmarks/cluster.py [--cpu] [--quick]
+"""
 
 from __future__ import annotations
 
-import json
+import os
 import sys
-from pathlib import Path
-from statistics import median
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
-import dask
-import dask.array as da
 import numpy
-from distributed import futures_of, wait
+from figures import Figure, finish, machine, medians
 
 from phobos.runtime.cluster.connect import Cluster, cluster, visible_cards
 from phobos.runtime.cluster.executor import Workers
-from phobos.runtime.kernel import Kernels, kernel
-from phobos.runtime.tuning.ahead import ahead, cubins
+from phobos.runtime.kernel import Kernel, kernel
+from phobos.runtime.tuning.ahead import Ahead, ahead
 from phobos.runtime.tuning.executor import Processes
 from phobos.runtime.tuning.judging import Task, judge
 from phobos.runtime.tuning.problem import Problem, judged_at
 from phobos.runtime.tuning.space import space
-from phobos.runtime.tuning.tuning import machine_of
+from phobos.runtime.tuning.tuning import How, machine_of, tune
 
-M, N, K = 65536, 8192, 16384
 SHARDS = 4
-REPEATS = 3
+REPEATS = 5
+FLOOR = 1.8  # times as fast on two as on one
 GEMM = """
 @launch(256)
 @dynshared
@@ -42,146 +46,263 @@ kernel gemm(A: tensor<f32>[M, K], B: tensor<f32>[K, N], C: tensor<f32>[M, N]) {
   C[row :+ BM, column :+ BN] = acc
 }
 """
-SWEPT = """
-@launch(256)
-@autotune(BM in [64, 128], BN in [64, 128], BK in [8, 16])
-kernel gemm(A: tensor<f32>[M, K], B: tensor<f32>[K, N], C: tensor<f32>[M, N]) {
-  let row = ctx.block.x * BM
-  let column = ctx.block.y * BN
-  var acc: tile<f32>[BM, BN] = 0.0
-  for k in range(0, K, BK) {
-    acc += dot(A[row :+ BM, k :+ BK], B[k :+ BK, column :+ BN])
-  }
-  C[row :+ BM, column :+ BN] = acc
-}
-"""
+HALVES = GEMM.replace("tensor<f32>", "tensor<f16>").replace("@launch", "@tensorcore\n@launch").replace("[16]", "[64]")
+SWEPT = GEMM.replace("@dynshared\n", "").replace("[128]", "[64, 128]").replace("[16]", "[8, 16, 32]")
 
 
-def filled(shape: tuple[int, int], seed: int) -> Any:
-    """On a worker."""
-    import cupy
-
-    return cupy.random.default_rng(seed).random(shape, dtype=numpy.float32)
-
-
-def zeros(shape: tuple[int, int]) -> Any:
-    import cupy
-
-    return cupy.zeros(shape, numpy.float32)
+@dataclass(frozen=True)
+class Product:
+    name: str
+    text: str
+    dtype: str
+    sizes: tuple[int, int, int]  # M, N, K
 
 
-def synchronized(array: Any) -> float:
-    """On a worker: a number that is there when the array is."""
-    import cupy
+@dataclass(frozen=True)
+class Work:
+    """What is measured on a device."""
 
-    total = float(array.ravel()[:: max(1, array.size // 1000)].sum())
-    cupy.cuda.Device().synchronize()
-    return total
+    products: tuple[Product, ...]
+    swept: tuple[int, int, int]
+    groups: tuple[int, ...]
+    schedules: tuple[str | None, ...]
 
 
-def product(found: Cluster) -> dict[str, float]:
-    """Seconds of the product with everything in place, and of what brings it there."""
-    import cupy
+ON_GPU = Work(
+    (
+        Product("f32", GEMM, "float32", (65536, 8192, 16384)), Product("f32", GEMM, "float32", (131072, 8192, 16384)),
+        Product("f16", HALVES, "float16", (131072, 8192, 16384)),
+        Product("f16", HALVES, "float16", (262144, 8192, 16384)),
+    ),
+    (4096, 4096, 4096), (1, 8), (None, "persistent-interleaved", "persistent-blocked"),
+)  # fmt: skip
+QUICK_ON_GPU = replace(ON_GPU, products=ON_GPU.products[1:2], schedules=(None,))
+ON_CPU = Work((Product("f32", GEMM, "float32", (4096, 1024, 1024)),), (512, 512, 256), (1,), (None,))
 
-    client, meta = found.client, cupy.empty((0, 0), numpy.float32)
+
+# --- on a worker ------------------------------------------------------------------------------------------------
+
+
+def filled(shape: tuple[int, int], seed: int, dtype: str, on_gpu: bool) -> Any:
+    """Numbers from 0 to 1; zeros for seed 0."""
+    if on_gpu:
+        import cupy as there
+    else:
+        import numpy as there
+    if not seed:
+        return there.zeros(shape, dtype)
+    return there.random.default_rng(seed).random(shape, dtype=numpy.float32).astype(dtype, copy=False)
+
+
+def on_host(array: Any) -> Any:
+    return array.get() if hasattr(array, "get") else array
+
+
+# --- the product ------------------------------------------------------------------------------------------------
+
+
+def placed(client: Any, homes: list[str], shape: tuple[int, int], seed: int, dtype: str, on_gpu: bool) -> Any:
+    """A dask array of as many chunks as `homes`, each made in the memory of its home and kept there."""
+    import dask
+    import dask.array as da
+    from distributed import wait
+
+    meta = numpy.empty((0, 0), dtype)
+    if on_gpu:
+        import cupy
+
+        meta = cupy.empty((0, 0), dtype)
+    rows = shape[0] // len(homes)
+    parts = []
+    for at, home in enumerate(homes):
+        made = dask.delayed(filled, pure=False)((rows, shape[1]), seed and seed + at, dtype, on_gpu)
+        array = da.from_delayed(made, (rows, shape[1]), meta=meta)
+        parts.append(client.persist(array, workers=[home], optimize_graph=False))
+    wait(parts)
+    together = client.persist(da.concatenate(parts, axis=0)) if len(parts) > 1 else parts[0]
+    wait(together)
+    return together
+
+
+def product(found: Cluster, one: Product, on_gpu: bool) -> dict[str, float]:
+    """Seconds of the product with everything in place, from the call of `map` to the last cell in a worker's memory;
+    and beside it seconds of what is moved."""
+    from distributed import futures_of, wait
+
+    client = found.client
+    m, n, k = one.sizes
     workers = [worker.address for worker in found.workers()]
-    rows = M // SHARDS
     homes = [workers[at * len(workers) // SHARDS] for at in range(SHARDS)]
-    a = [client.submit(filled, (rows, K), at, workers=[home], pure=False) for at, home in enumerate(homes)]
-    c = [client.submit(zeros, (rows, N), workers=[home], pure=False) for home in homes]
-    b = client.submit(filled, (K, N), 99, workers=workers[:1], pure=False)
-    wait([*a, *c, b])
+    a = placed(client, homes, (m, k), 1, one.dtype, on_gpu)
+    b = placed(client, workers[:1], (k, n), 99, one.dtype, on_gpu)
+    c = placed(client, homes, (m, n), 0, one.dtype, on_gpu)
+    made = kernel(one.text)
 
-    def array(futures: list[Any], width: int) -> Any:
-        parts = [da.from_delayed(dask.delayed(f), (rows, width), meta=meta) for f in futures]
-        return da.concatenate(parts, axis=0)
+    def mapped() -> Any:
+        return made.map(client, {"A": a, "B": b, "C": c}, shard="M", parts=SHARDS)["C"]
 
-    # The very key that the shards depend on lies on every worker: another name for it would be fetched again.
-    whole = client.persist(da.from_delayed(dask.delayed(b), (K, N), meta=meta))
-    wait(whole)
-    begun = perf_counter()
-    if len(workers) > 1:
-        client.replicate(futures_of(whole))
-    copied = perf_counter() - begun
-    made = kernel(GEMM)
-    times: list[float] = []
-    for turn in range(REPEATS + 1):
-        arrays = {"A": array(a, K), "B": whole, "C": array(c, N)}
-        result = made.map(client, arrays, shard="M", parts=SHARDS)["C"]
-        begun = perf_counter()
-        result = client.persist(result)
+    def once() -> Any:
+        result = client.persist(mapped())
         wait(result)
-        if turn:  # the first compiles
-            times.append(perf_counter() - begun)
+        return result
+
     begun = perf_counter()
-    cells = client.compute(result[:rows].map_blocks(lambda part: part.get(), meta=numpy.empty((0, 0), numpy.float32)))
-    first = cells.result()
+    result = once()  # compiles, and takes B to every worker, where it stays
+    first = perf_counter() - begun
+    del result
+    seconds = medians([once], REPEATS)[0]
+    graph = medians([mapped], 3)[0]
+    result, spent = streamed(client, once)
+    homes_of = {key: len(where) for key, where in client.who_has(futures_of(b)).items()}
+    begun = perf_counter()
+    shard = client.compute(result[: m // SHARDS].map_blocks(on_host, meta=numpy.empty((0, 0), one.dtype))).result()
     back = perf_counter() - begun
-    left = client.submit(lambda part: part[:64].get(), a[0]).result()
-    right = client.submit(lambda part: part[:, :256].get(), b).result()
+    left, right = (client.compute(part.map_blocks(on_host, meta=numpy.empty((0, 0), one.dtype))).result()
+                   for part in (a[:64], b[:, :256]))  # fmt: skip
     wanted = left.astype(numpy.float64) @ right.astype(numpy.float64)
-    wrong = float(numpy.abs(first[:64, :256] - wanted).max() / numpy.abs(wanted).max())
+    wrong = float(numpy.abs(shard[:64, :256] - wanted).max() / numpy.abs(wanted).max())
+    if not wrong < 2e-3:
+        raise AssertionError(f"{one.name}: wrong by {wrong}")
     return {
-        "seconds": median(times), "tflops": 2e-12 * M * N * K / median(times), "replicate_b_s": copied,
-        "one_shard_back_s": back, "relative_error": wrong,
+        "seconds": seconds, "tflops": 2e-12 * m * n * k / seconds, "graph_s": graph, "first_s": first,
+        "one_shard_to_host_s": back, "copies_of_b": min(homes_of.values()), "relative_error": wrong, **spent,
     }  # fmt: skip
 
 
-def problem_of(device: str) -> tuple[Problem, list[Any]]:
-    made = Kernels("swept.ph", SWEPT).one()
+def streamed(client: Any, work: Any) -> tuple[Any, dict[str, float]]:
+    """What `work` gives, and what the workers were doing meanwhile: seconds of all of them together, by action."""
+    from distributed import get_task_stream
+
+    with get_task_stream(client) as stream:
+        result = work()
+    spent: dict[str, float] = defaultdict(float)
+    spent["transfer_s"] = 0.0
+    for task in stream.data:
+        for step in task["startstops"]:
+            spent[f"{step['action']}_s"] += step["stop"] - step["start"]
+    spent["tasks"] = len(stream.data)
+    return result, dict(spent)
+
+
+# --- tuning -----------------------------------------------------------------------------------------------------
+
+
+def swept(work: Work, device: str) -> tuple[Kernel, Problem, list[Any]]:
+    made = kernel(SWEPT)
     program = made.analysed()[1].program
-    variants = list(space(program, {}))
-    dims = {"M": 2048, "N": 2048, "K": 2048}
+    variants = list(space(program, {}, work.schedules, work.groups))
+    dims = dict(zip("MNK", work.swept, strict=True))
     names = {"A": "random:seed=1", "B": "random:seed=2", "C": "zeros"}
-    machine = machine_of(device)
+    there = machine_of(device)
     problem = Problem(
-        made.path, made.text, made.name, names, {}, 0, dims, dims, {}, variants[0], device, machine.arch,
-        machine.multiprocessors, repeat=20,
+        made.path, made.text, made.name, names, {}, 0, dims, dims, {}, variants[0], device, there.arch,
+        there.multiprocessors, repeat=20,
     )  # fmt: skip
-    return judged_at(problem, [made.analysed(problem.constants(v))[1].program for v in variants]), variants
+    return made, judged_at(problem, [made.analysed(problem.constants(v))[1].program for v in variants]), variants
 
 
-def sweep(found: Cluster, problem: Problem, variants: list[Any]) -> dict[str, float]:
-    """Seconds in which all variants were judged and timed, after they were compiled."""
-    executor = Workers(found, cubins)
-    first = variants[: len(found.workers())]
-    list(executor.map(judge, problem, iter([Task(v) for v in first]), 90.0))  # they load what they need
+def compiled(problem: Problem, variants: list[Any]) -> tuple[list[Task], float]:
+    """The tasks of all variants, compiled, and the seconds that it took."""
+    if not problem.arch:
+        return [Task(variant) for variant in variants], 0.0
+    compilers = Processes(os.cpu_count() or 1)
     begun = perf_counter()
-    rows = [row for _, row in executor.map(judge, problem, iter([Task(v) for v in variants]), 90.0)]
+    made = {variant.label: found for variant, found in compilers.map(ahead, problem, iter(variants), 120.0)}
+    seconds = perf_counter() - begun
+    compilers.close()
+    return [Task(v, None, made[v.label].lent) for v in variants if isinstance(made[v.label], Ahead)], seconds
+
+
+def sweep(found: Cluster, problem: Problem, tasks: list[Task]) -> dict[str, float]:
+    """Seconds in which all variants were judged and timed, after they were compiled."""
+    executor = Workers(found)
+    list(executor.map(judge, problem, iter(tasks[: len(found.workers())]), 90.0))  # they load what they need
+    begun = perf_counter()
+    rows = [row for _, row in executor.map(judge, problem, iter(tasks), 90.0)]
     seconds = perf_counter() - begun
     executor.close()
     timed = [row.elapsed_ms for row in rows if getattr(row, "elapsed_ms", None)]
     return {"seconds": seconds, "variants": len(rows), "timed": len(timed), "best_ms": min(timed)}
 
 
+def tuned(found: Cluster, made: Kernel, problem: Problem, work: Work) -> dict[str, float]:
+    """Seconds of a tuning from beginning to end: variants compiled, judged and timed, and dropped where slower."""
+    from phobos.runtime.given import arguments
+
+    program = made.analysed()[1].program
+    names = {**problem.names, **{name: str(extent) for name, extent in problem.dims.items()}}
+    given = arguments(program, names, 0, {}, {})
+    bound = made.bound((), {**given.arrays, **given.numbers}, {})
+    how = How(
+        l2_groups=work.groups, schedules=None if None in work.schedules and len(work.schedules) > 1 else ("flat",),
+        fresh=True, executor=Workers(found), machine=machine_of(problem.device),
+    )  # fmt: skip
+    with no_cache():
+        done = tune(made, bound, problem.names, {}, {}, problem.device, how)
+    timed = [row for row in done.rows if row.status in ("ok", "slower")]
+    return {"seconds": done.seconds, "variants": len(done.rows), "timed": len(timed)}
+
+
+@contextmanager
+def no_cache() -> Iterator[None]:
+    """Nothing was compiled before."""
+    before = os.environ.get("PHOBOS_CACHE")
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["PHOBOS_CACHE"] = folder
+        try:
+            yield
+        finally:
+            os.environ.pop("PHOBOS_CACHE")
+            if before is not None:
+                os.environ["PHOBOS_CACHE"] = before
+
+
+# --- all of it --------------------------------------------------------------------------------------------------
+
+
 def said(what: str, numbers: dict[str, float]) -> None:
     print(f"{what}: " + "  ".join(f"{name} {number:.4g}" for name, number in numbers.items()), flush=True)
 
 
+def measured(work: Work, on_gpu: bool) -> Iterator[tuple[int, str, dict[str, float]]]:
+    device = "cuda:0" if on_gpu else "cpu"
+    made, problem, variants = swept(work, device)
+    tasks, seconds = compiled(problem, variants)
+    print(f"{len(tasks)} of {len(variants)} variants compiled in {seconds:.1f} s", flush=True)
+    for count in (1, 2):
+        with cluster(f"local:{count}") as found, found.client.as_current():
+            for one in work.products:
+                yield count, f"product {one.name} {' x '.join(map(str, one.sizes))}", product(found, one, on_gpu)
+            yield count, "variants judged and timed", sweep(found, problem, tasks)
+            yield count, "tuning, compilation included", tuned(found, made, problem, work)
+
+
 def main() -> None:
     cards = len(visible_cards())
-    most = int(sys.argv[sys.argv.index("--gpus") + 1]) if "--gpus" in sys.argv else cards
-    found: dict[str, Any] = {}
-    problem, variants = problem_of("cuda:0")
-    compilers = Processes(8)
-    begun = perf_counter()
-    list(compilers.map(ahead, problem, iter(variants), 120.0))
-    compilers.close()
-    found["compile_s"] = perf_counter() - begun
-    print(f"{len(variants)} variants compiled once in {found['compile_s']:.1f} s")
-    for count in range(1, most + 1):
-        with cluster(f"local:{count}") as workers, workers.client.as_current():
-            found[f"product on {count}"] = one = product(workers)
-            said(f"product on {count}", one)
-            found[f"sweep on {count}"] = one = sweep(workers, problem, variants)
-            said(f"sweep on {count}", one)
-    if most > 1:
-        for what in ("product", "sweep"):
-            gain = found[f"{what} on 1"]["seconds"] / found[f"{what} on {most}"]["seconds"]
-            found[f"{what} gain"] = gain
-            print(f"{what}: {gain:.2f} times as fast on {most} as on 1")
-    if "--json" in sys.argv:
-        Path(sys.argv[sys.argv.index("--json") + 1]).write_text(json.dumps(found, indent=2))
+    on_gpu = cards > 1 and "--cpu" not in sys.argv
+    if cards == 1 and "--cpu" not in sys.argv:
+        sys.exit("there is one GPU, and two are compared: `--cpu` compares workers of the reference runtime")
+    work = (QUICK_ON_GPU if "--quick" in sys.argv else ON_GPU) if on_gpu else ON_CPU
+    found: dict[str, dict[int, dict[str, float]]] = defaultdict(dict)
+    for count, what, numbers in measured(work, on_gpu):
+        found[what][count] = numbers
+        said(f"{what}, on {count}", numbers)
+    figures = []
+    for what, by in found.items():
+        one, two = by[1]["seconds"], by[2]["seconds"]
+        print(f"{what}: {one / two:.2f} times as fast on 2 as on 1")
+        figures.append(Figure(f"{what}, on 1", one, "s"))
+        # The floor is for cards: two processes of one processor share its memory and its cores with everything else.
+        figures.append(Figure(f"{what}, on 2", two, "s", one / two, "on 1", FLOOR if on_gpu else None, at_most=False))
+        for name in ("first_s", "transfer_s", "one_shard_to_host_s"):
+            if name in by[2]:
+                figures.append(Figure(f"{what}, on 2: {name.removesuffix('_s').replace('_', ' ')}", by[2][name], "s"))
+    where = machine()
+    if on_gpu:
+        from gpu_common import machine as of_gpu
+
+        where = of_gpu()
+    finish(f"Two {'GPUs' if on_gpu else 'processes of the reference runtime'} against one", figures, where)
 
 
 if __name__ == "__main__":

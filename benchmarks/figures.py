@@ -9,10 +9,12 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
+from time import perf_counter
 from typing import Any
 
 
@@ -54,6 +56,19 @@ def machine() -> dict[str, str]:
         "processor": name, "cores": str(os.cpu_count()), "python": platform.python_version(), "load": load,
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
     }  # fmt: skip
+
+
+def medians(works: Sequence[Callable[[], Any]], rounds: int, *, warm: int = 0) -> list[float]:
+    """Median seconds of each of `works`, called in turns, so that a busy machine slows all of them; `warm` rounds of
+    these are not counted."""
+    times: list[list[float]] = [[] for _ in works]
+    for turn in range(warm + rounds):
+        for work, its in zip(works, times):
+            begun = perf_counter()
+            work()
+            if turn >= warm:
+                its.append(perf_counter() - begun)
+    return [median(its) for its in times]
 
 
 def number(value: float) -> str:

@@ -168,10 +168,9 @@ def _flags(unit: Unit) -> list[str]:
     return [f"--maxrregcount={most}"] if most else []
 
 
-def lendable(module: Module, unit: Unit, options: Options) -> dict[str, tuple[bytes, bytes]]:
+def lendable(unit: Unit, made: CompiledKernel) -> dict[str, tuple[bytes, bytes]]:
     """What `cache.lend` takes, so that another machine need not compile the kernel."""
-    made = build(module, unit, options)
-    key = cache.digest_of(made.cuda, f"{unit.program.name}.cu", options.arch, _flags(unit))
+    key = cache.digest_of(made.cuda, f"{unit.program.name}.cu", made.arch, _flags(unit))
     return {key: (made.cubin, made.ptx.encode())}
 
 

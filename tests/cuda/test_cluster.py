@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,15 @@ import pytest
 
 from phobos.cli import main
 from phobos.runtime.cluster.connect import Cluster, cluster, visible_cards
+from phobos.runtime.cluster.executor import Workers
 from phobos.runtime.cluster.running import collected
 from phobos.runtime.cluster.shards import sharded
 from phobos.runtime.cuda import host
 from phobos.runtime.kernel import LaunchOptions, kernel
+from phobos.runtime.tuning.ahead import ahead
+from phobos.runtime.tuning.judging import Task, judge
+from phobos.runtime.tuning.problem import Problem
+from phobos.runtime.tuning.space import space
 from tests.cluster.test_cuts import GEMM, GUARDED, PROMISED, SAXPY, STENCIL, TURNED, WIDE, arguments
 
 pytest.importorskip("distributed")
@@ -73,6 +79,64 @@ def _there(array: Any) -> Any:
 
 def _here(array: Any) -> Any:
     return array.get()
+
+
+TILED = """
+@autotune(T in [8, 16])
+kernel tiled(X: tensor<f32>[M, N], Y: tensor<f32>[M, N]) {
+  let row = ctx.block.y * T
+  let column = ctx.block.x * T
+  Y[row :+ T, column :+ T] = X[row :+ T, column :+ T] * 2.0
+}
+"""
+
+
+def another_machine(folder: str) -> int:
+    """On a worker: nothing was compiled here, and nothing can be."""
+    from phobos.codegen import cache, nvrtc
+    from phobos.runtime.cuda import launch
+
+    def refuses(*given: Any) -> Any:
+        raise RuntimeError("compiled on a worker")
+
+    os.environ["PHOBOS_CACHE"] = folder
+    cache._lent.clear()
+    launch._loaded.clear()
+    nvrtc.compile_text = refuses
+    return os.getpid()
+
+
+def test_variants_are_compiled_here_and_never_on_a_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alone: Cluster
+) -> None:
+    made = kernel(TILED)
+    program = made.analysed()[1].program
+    variants = [v for v in space(program, {}, (None, "persistent-interleaved"), (1, 4)) if v.constants[0][1] == 8]
+    variants += [v for v in space(program, {}, (None,), (1,)) if v.constants[0][1] == 16]
+    found = alone.workers()[0].machine
+    dims = {"M": 2000, "N": 3200}
+    problem = Problem(
+        made.path, TILED, made.name, {"X": "iota", "Y": "zeros"}, {}, 0, dims, {"M": 16, "N": 16}, {}, variants[0],
+        "cuda:0", found.arch, found.multiprocessors, repeat=3,
+    )  # fmt: skip
+    monkeypatch.setenv("PHOBOS_CACHE", str(tmp_path / "here"))
+    lent = {variant.label: ahead(problem, variant).lent for variant in variants}
+    processes = set(alone.client.run(another_machine, str(tmp_path / "there")).values())
+    assert os.getpid() not in processes
+    executor = Workers(alone)
+    tasks = [Task(variant, None, lent[variant.label]) for variant in variants]
+    rows = [row for _, row in executor.map(judge, problem, iter(tasks), 60.0)]
+    assert {row.status for row in rows} == {"ok"} and len(rows) == len(variants) == 5, rows
+    alone.client.run(another_machine, str(tmp_path / "there"))
+    ((_, row),) = executor.map(judge, problem, iter([Task(variants[0])]), 60.0)
+    assert row.kind == "failed" and "compiled on a worker" in row.why
+    executor.close()
+
+
+@pytest.fixture
+def alone() -> Iterator[Cluster]:
+    with cluster("local:1") as found:
+        yield found
 
 
 def test_tuning_on_workers(workers: Cluster, tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:

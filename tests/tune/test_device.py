@@ -120,3 +120,33 @@ def test_what_was_compiled_ahead_is_what_is_launched(
     assert (plan.schedule, plan.l2_group) == (variant.schedule or "flat", variant.l2_group)
     assert plan.workers == workers
     assert judge(problem, Task(variant)).status == "ok"
+
+
+@needs_compiler
+@pytest.mark.parametrize("variant", [
+    Variant((("T", 8),)), Variant((("T", 4),), None, 8), Variant((("T", 8),), "persistent-interleaved", 4),
+])  # fmt: skip
+def test_what_is_lent_is_all_that_a_judge_compiles(
+    card: FakeDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variant: Variant
+) -> None:
+    """The small sizes have so few blocks along x that a group changes nothing: another code than at the whole."""
+    from phobos.codegen import cache, nvrtc
+    from phobos.runtime.cuda import launch
+
+    monkeypatch.setattr(cache, "_lent", {})
+    monkeypatch.setenv("PHOBOS_CACHE", str(tmp_path / "here"))
+    small = {"M": 16, "N": 16}
+    problem = on_card(ROWS, {"M": 48, "N": 80}, {"X": "iota", "Y": "zeros"}, small=small, repeat=1)
+    made = ahead(problem, variant)
+    assert isinstance(made, Ahead)
+    monkeypatch.setenv("PHOBOS_CACHE", str(tmp_path / "there"))  # another machine
+
+    def refuses(*given: Any) -> Any:
+        raise AssertionError("compiled again")
+
+    monkeypatch.setattr(nvrtc, "compile_text", refuses)
+    assert judge(problem, Task(variant, None, made.lent)).status == "ok"
+    cache._lent.clear()
+    launch._loaded.clear()
+    with pytest.raises(AssertionError, match="compiled again"):
+        judge(problem, Task(variant))

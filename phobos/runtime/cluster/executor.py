@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from time import monotonic, sleep
 from typing import Any
 
@@ -20,19 +20,14 @@ from phobos.value import value
 
 TICK_S = 0.5
 
-Lent = Mapping[str, tuple[bytes, bytes]]
+
+def itself(shared: Any) -> Any:
+    """On a worker, which keeps it: what all tasks share comes to it once, and is one object to all of them there."""
+    return shared
 
 
-def nothing(shared: Any, task: Any) -> Lent:
-    return {}
-
-
-def called(function: Callable[[Any, Any], Any], shared: Any, task: Any, lent: Lent) -> Any:
-    """On a worker: `lent` are cubins that were compiled elsewhere."""
-    if lent:
-        from phobos.codegen import cache
-
-        cache.lend(lent)
+def called(function: Callable[[Any, Any], Any], shared: Any, task: Any) -> Any:
+    """On a worker."""
     try:
         return function(shared, task)
     except Exception as error:
@@ -50,11 +45,10 @@ class _Run:
 
 
 class Workers:
-    """An `Executor` of tuning. `along(shared, task)` gives the cubins that a task needs."""
+    """An `Executor` of tuning."""
 
-    def __init__(self, cluster: Cluster, along: Callable[[Any, Any], Lent] = nothing) -> None:
+    def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
-        self.along = along
         self._running: dict[Any, _Run] = {}
         self._leaving: set[str] = set()  # workers that are started anew
         self._came: dict[str, float] = {}  # when a worker was first seen
@@ -64,6 +58,7 @@ class Workers:
     ) -> Iterator[tuple[Any, Any | Lost]]:
         self.close()
         watch = Watch(self.cluster.client)
+        there = self.cluster.client.submit(itself, shared, pure=False)
         again: list[tuple[Any, int]] = []
         more, done = True, 0
         while True:
@@ -89,7 +84,7 @@ class Workers:
                         break
                 else:
                     break
-                self._begin(function, shared, task, worker, limit_s, lost)
+                self._begin(function, there, task, worker, limit_s, lost)
             if not (self._running or again or more):
                 return
             for future, run in self._ended(limit_s):
@@ -107,9 +102,8 @@ class Workers:
         self, function: Callable[[Any, Any], Any], shared: Any, task: Any, worker: str, limit_s: float, lost: int
     ) -> None:
         future = self.cluster.client.submit(
-            called, function, shared, task, self.along(shared, task), pure=False, workers=[worker],
-            allow_other_workers=False,
-        )  # fmt: skip
+            called, function, shared, task, pure=False, workers=[worker], allow_other_workers=False
+        )
         now = monotonic()
         is_new = now - self._came[worker] < START_S  # it has to load what it needs
         self._running[future] = _Run(task, worker, now + limit_s + (START_S if is_new else 0.0), lost)

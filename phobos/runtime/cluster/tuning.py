@@ -10,7 +10,6 @@ from phobos.errors import InputError
 from phobos.runtime.cluster.connect import Worker, cluster
 from phobos.runtime.cluster.executor import Workers
 from phobos.runtime.cluster.running import Crew
-from phobos.runtime.tuning.ahead import cubins
 from phobos.runtime.tuning.tuning import How, Machine
 
 
@@ -21,7 +20,7 @@ def on_cluster(where: str, device: str, how: How) -> Iterator[tuple[str, How, st
         crew = Crew(found, device)
         machine = _one(crew.workers, on_gpu=crew.on_gpu)
         told = f"{found.address}: {crew.words}"
-        yield "cuda:0" if crew.on_gpu else "cpu", replace(how, executor=Workers(found, cubins), machine=machine), told
+        yield "cuda:0" if crew.on_gpu else "cpu", replace(how, executor=Workers(found), machine=machine), told
 
 
 def _one(workers: list[Worker], *, on_gpu: bool) -> Machine:

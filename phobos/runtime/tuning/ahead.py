@@ -1,6 +1,6 @@
 """Variants compiled before they are judged, in as many processes as there are cores; no device is asked.
 
-What is compiled is kept on disk, where the process that launches finds it.
+What is compiled goes to the process that judges with its task, whichever machine that is on.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from phobos.runtime.binding import Bound
 from phobos.runtime.compiling import build, lendable
 from phobos.runtime.cuda.launch import lowering_for
 from phobos.runtime.faults import said_of
-from phobos.runtime.kernel import LaunchOptions
+from phobos.runtime.fusing import form_for
 from phobos.runtime.placing import extents_of
 from phobos.runtime.scheduling import form_of_one, schedule_for
-from phobos.runtime.tuning.judging import Row, Task, bound_at, options_of
+from phobos.runtime.tuning.judging import Lent, Row, bound_at, options_of
 from phobos.runtime.tuning.problem import Problem
 from phobos.runtime.tuning.space import Variant
 from phobos.semantics.fusion import FusedProgram
@@ -32,16 +32,21 @@ if TYPE_CHECKING:
 
 @value
 class Ahead:
-    """`ctas_per_sm` by the table of cards, 0 where nothing of it fits."""
+    """`ctas_per_sm` by the table of cards, 0 where nothing of it fits. `lent` is all code that the judge launches, but
+    what keeps tiles on chip across barriers, which hangs on how many blocks the device turns out to hold."""
 
     ctas_per_sm: int
     registers: int
+    lent: Lent | None = None
 
 
 def ahead(problem: Problem, variant: Variant) -> Ahead | Row:
     """Compile a variant for `problem.arch`; a row where it can be refused or does not compile."""
+    lent: dict[str, tuple[bytes, bytes]] = {}
     try:
-        made = build(*_source(problem, variant))
+        for source in _sources(problem, variant):
+            made = build(*source)
+            lent.update(lendable(source[1], made))
     except CheckError as error:
         return Row(variant, "refused", str(error))
     except LaunchError as error:
@@ -49,33 +54,28 @@ def ahead(problem: Problem, variant: Variant) -> Ahead | Row:
     except CompileError as error:
         return Row(variant, "crashed", str(error))
     limits = cards.LIMITS.get(problem.arch)
-    return Ahead(1 if limits is None else made.occupancy(limits).ctas_per_sm, made.registers)
+    return Ahead(1 if limits is None else made.occupancy(limits).ctas_per_sm, made.registers, lent)
 
 
-def _form(problem: Problem, bound: Bound, options: LaunchOptions) -> Form | None:
-    """The form of the code at the sizes that are timed."""
+def _sources(problem: Problem, variant: Variant) -> list[tuple[Module, Unit, Options]]:
+    """The code for the sizes that are judged and, last, for those that are timed, where it is another."""
+    bound = bound_at(problem, problem.made(), variant, problem.small)
+    # Smaller extents are multiples of the same numbers, so that the code is the same but for its form.
+    forms = [_form(problem, replace(bound, dims=dims), variant) for dims in (problem.small, problem.dims)]
+    small, whole = (None if form is None else form.key for form in forms)
+    lowering = lowering_for(bound, options_of(problem, variant, bound), problem.arch)
+    different = forms[1:] if small == whole else forms
+    return [(bound.module, bound.unit, replace(lowering, form=form)) for form in different]
+
+
+def _form(problem: Problem, bound: Bound, variant: Variant) -> Form | None:
+    options = options_of(problem, variant, bound)
+    if isinstance(bound.program, FusedProgram):
+        return form_for(bound, bound.program.fusion, options)
     grid = extents_of(bound, problem.grid)
     if grid is None:
         try:
-            grid = blocks_at(bound.program, {**bound.sizes, **problem.dims})
+            grid = blocks_at(bound.program, bound.sizes)
         except (GridUnknown, GridDisagrees):
             return None
     return form_of_one(bound, schedule_for(options.schedule, options.l2_group), grid)
-
-
-def cubins(problem: Problem, task: Task) -> dict[str, tuple[bytes, bytes]]:
-    """What a machine that judges a variant need not compile: what `ahead` compiled here. See `cache.lend`."""
-    try:
-        return lendable(*_source(problem, task.variant)) if problem.arch else {}
-    except (CheckError, LaunchError, CompileError):
-        return {}  # the judge comes upon it, too, and makes a row of it
-
-
-def _source(problem: Problem, variant: Variant) -> tuple[Module, Unit, Options]:
-    # Smaller extents are multiples of the same numbers, so that the code is the same.
-    bound = bound_at(problem, problem.made(), variant, problem.small)
-    options = options_of(problem, variant, bound)
-    lowering = lowering_for(bound, options, problem.arch)
-    if not isinstance(bound.program, FusedProgram):
-        lowering = replace(lowering, form=_form(problem, bound, options))
-    return bound.module, bound.unit, lowering

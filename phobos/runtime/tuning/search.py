@@ -12,7 +12,7 @@ from time import monotonic
 
 from phobos.runtime.tuning.ahead import Ahead, ahead
 from phobos.runtime.tuning.executor import Executor, Lost
-from phobos.runtime.tuning.judging import Row, Task, judge
+from phobos.runtime.tuning.judging import Lent, Row, Task, judge
 from phobos.runtime.tuning.problem import Problem
 from phobos.runtime.tuning.space import Variant, with_grids
 from phobos.value import value
@@ -64,6 +64,7 @@ class Search:
         self.left: list[Variant] = list(variants)
         self._asked: set[str] = set()
         self._open: set[str] = set()
+        self._lent: dict[tuple[object, ...], Lent] = {}
 
     @property
     def best(self) -> Row | None:
@@ -90,6 +91,7 @@ class Search:
                     if isinstance(made, Ahead):
                         fitting.append(variant)
                         per_sm[variant.label] = made.ctas_per_sm
+                        self._lent[_code(variant)] = made.lent or {}
                     else:
                         self._add(made)
             order = list(self._with_grids(fitting, per_sm))
@@ -144,7 +146,7 @@ class Search:
                 self._asked.add(variant.label)
                 best = self.best
                 self.report(Step("trying", len(self.rows) + 1, total, variant.label, best))
-                yield Task(variant, None if best is None else best.least_ms)
+                yield Task(variant, None if best is None else best.least_ms, self._lent.get(_code(variant)))
 
         for task, judged in judges.map(self.judged_by, problem, tasks(), limit_s):
             row = _lost(task.variant, judged) if isinstance(judged, Lost) else judged
@@ -171,6 +173,11 @@ class Search:
 
     def _is_over(self) -> bool:
         return self.until is not None and monotonic() > self.until
+
+
+def _code(variant: Variant) -> tuple[object, ...]:
+    """Variants that differ in their grid alone have the same code."""
+    return variant.constants, variant.schedule, variant.l2_group
 
 
 def best_of(rows: Iterable[Row]) -> Row | None:
