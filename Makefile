@@ -11,6 +11,7 @@ PY := $(VENV)/bin/python
 NODE := $(VENV)/node
 VSCODE := editors/vscode
 VSIX := $(VSCODE)/phobos-tools.vsix
+PYODIDE := editors/browser/node_modules/.installed
 
 help:
 	@echo "make run        check examples/staged.ph, run it, print plan and result"
@@ -50,6 +51,12 @@ $(VSCODE)/node_modules/.installed: $(VSCODE)/package-lock.json | $(VENV)/.node
 	@cd $(VSCODE) && PATH="$(abspath $(NODE)):$$PATH" npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
+$(PYODIDE): editors/browser/package-lock.json | $(VENV)/.node
+	@echo "installing Pyodide, for the page that runs the checker in the browser"
+	@cd editors/browser && PATH="$(abspath $(NODE)):$$PATH" npm ci --ignore-scripts --no-audit --no-fund --loglevel=error \
+	  || { echo "make: npm could not fetch pyodide. \`make docs BROWSER=no\` builds the site without that page." >&2; exit 2; }
+	@touch $@
+
 .cache/vscode/.installed: tests/setup/vscode.sh | $(VENV)/.node
 	@echo "installing VS Code for the browser (code-server)"
 	@PATH="$(abspath $(NODE)):$$PATH" tests/setup/vscode.sh .cache/vscode
@@ -68,7 +75,7 @@ run: $(VENV)/.run
 	@echo "$$ phobos run examples/staged.ph"
 	@$(VENV)/bin/phobos run examples/staged.ph
 
-EDITORS := $(VENV)/.dev $(VSIX) .cache/vscode/.installed .cache/browser
+EDITORS := $(VENV)/.dev $(VSIX) $(PYODIDE) .cache/vscode/.installed .cache/browser
 
 test: $(VENV)/.dev $(EDITORS)
 	@$(PY) tests/stages.py lint editors unit
@@ -93,8 +100,10 @@ bench: $(VENV)/.dev
 fuzz: $(VENV)/.dev
 	@$(PY) -m tests.fuzz.run --inputs 100000
 
-docs: $(VENV)/.dev
-	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet && echo "docs: build/site/index.html"
+# BROWSER=no builds the site without the page that runs the checker in the browser, and asks npm for nothing.
+BROWSER := yes
+docs: $(VENV)/.dev $(if $(filter no,$(BROWSER)),,$(PYODIDE))
+	@NO_MKDOCS_2_WARNING=1 PHOBOS_DOCS_BROWSER=$(BROWSER) $(PY) -m mkdocs build --strict --quiet && echo "docs: build/site/index.html"
 
 truth: $(VENV)/.dev
 	@$(PY) -m tests.truth.run --seeds 20000
@@ -106,4 +115,4 @@ $(VSIX): $(VSCODE)/node_modules/.installed $(VENV)/.dev \
 	@PATH="$(abspath $(NODE)):$$PATH" $(PY) $(VSCODE)/build.py --out $(VSIX)
 
 clean:
-	rm -rf $(VENV) .cache $(VSCODE)/node_modules $(VSCODE)/dist $(VSCODE)/bundled $(VSIX)
+	rm -rf $(VENV) .cache editors/browser/node_modules $(VSCODE)/node_modules $(VSCODE)/dist $(VSCODE)/bundled $(VSIX)

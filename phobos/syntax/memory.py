@@ -116,7 +116,7 @@ def cache_file(kind: str) -> str | None:
 
 def cache_folder() -> str:
     """The project's folder for what can be made again, as platformdirs has it."""
-    if sys.platform == "linux":  # platformdirs costs as much time as half of all our modules
+    if sys.platform in ("linux", "emscripten"):  # platformdirs costs as much time as half of all our modules
         base = os.environ.get("XDG_CACHE_HOME", "").strip()
         return os.path.join(base if os.path.isabs(base) else os.path.expanduser("~/.cache"), "phobos-tools")
     from platformdirs import user_cache_dir

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -24,6 +26,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
         cwd=ROOT, capture_output=True, text=True, timeout=300,
+        env={**os.environ, "PHOBOS_DOCS_BROWSER": "no"},  # tests/editors has the site with that page
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return folder
@@ -44,8 +47,7 @@ class Links(HTMLParser):
                 (self.links if tag == "a" else self.loaded).append(text)
 
 
-@pytest.fixture(scope="module")
-def pages(site: Path) -> dict[Path, Links]:
+def pages_of(site: Path) -> dict[Path, Links]:
     found: dict[Path, Links] = {}
     for page in site.rglob("*.html"):
         found[page] = Links()
@@ -53,7 +55,9 @@ def pages(site: Path) -> dict[Path, Links]:
     return found
 
 
-def test_every_link_leads_somewhere(site: Path, pages: dict[Path, Links]) -> None:
+def dead_links(site: Path) -> list[str]:
+    """Links of all pages that lead nowhere, `page -> link` each."""
+    pages = pages_of(site)
     dead: list[str] = []
     for page, links in pages.items():
         if page.name == "404.html":  # its links are those of a server's root
@@ -65,17 +69,46 @@ def test_every_link_leads_somewhere(site: Path, pages: dict[Path, Links]) -> Non
             target = (page.parent / unquote(to.path)).resolve() if to.path else page
             if target.is_dir():
                 target /= "index.html"
-            if not target.exists() or (to.fragment and target in pages and unquote(to.fragment) not in
-                                       pages[target].names):  # fmt: skip
+            # `#text=` is what the page with the checker reads, not a place in it.
+            place = "" if to.fragment.startswith("text=") else unquote(to.fragment)
+            if not target.exists() or (place and target in pages and place not in pages[target].names):
                 dead.append(f"{page.relative_to(site)} -> {link}")
-    assert not dead
+    return dead
 
 
-def test_nothing_is_fetched_from_elsewhere(site: Path, pages: dict[Path, Links]) -> None:
-    for page, links in pages.items():
-        assert not [link for link in links.loaded if urlsplit(link).netloc], page.name
+def fetched_from_elsewhere(site: Path) -> list[str]:
+    """What pages and style sheets would load from another place than the site."""
+    found = [link for links in pages_of(site).values() for link in links.loaded if urlsplit(link).netloc]
     for sheet in site.rglob("*.css"):
-        assert not re.search(r"url\(\s*['\"]?(https?:)?//", sheet.read_text(encoding="utf-8")), sheet.name
+        found += re.findall(r"url\(\s*['\"]?(?:https?:)?//[^)]*", sheet.read_text(encoding="utf-8"))
+    return found
+
+
+def test_every_link_leads_somewhere(site: Path) -> None:
+    assert not dead_links(site)
+
+
+def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
+    assert not fetched_from_elsewhere(site)
+
+
+def test_without_the_checker_its_page_says_so(site: Path) -> None:
+    assert "built without the checker" in (site / "try.html").read_text(encoding="utf-8")
+    assert not (site / "browser").exists()
+
+
+def test_what_the_checker_in_the_browser_needs_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without npm's package the build stops and says what to do; that it goes without is never its own idea."""
+    found = importlib.util.spec_from_file_location("hook", ROOT / "editors/browser/hook.py")
+    assert found is not None and found.loader is not None
+    hook = importlib.util.module_from_spec(found)
+    found.loader.exec_module(hook)
+    monkeypatch.setattr(hook, "PYODIDE", tmp_path)
+    monkeypatch.delenv("PHOBOS_DOCS_BROWSER", raising=False)
+    with pytest.raises(hook.PluginError, match="`make docs BROWSER=no` builds the site without"):
+        hook.wanted()
+    monkeypatch.setenv("PHOBOS_DOCS_BROWSER", "no")
+    assert not hook.wanted()
 
 
 def test_there_is_a_page_for_each_rule_and_an_entry_for_each_built_in(site: Path) -> None:

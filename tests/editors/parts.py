@@ -55,3 +55,11 @@ def neovim() -> str:
     if not path.exists():
         pytest.skip("Neovim is not there: `make editors` installs it")
     return str(path)
+
+
+def pyodide() -> Path:
+    """The folder of Python for browsers."""
+    folder = ROOT / "editors" / "browser" / "node_modules" / "pyodide"
+    if not folder.exists():
+        pytest.skip("Pyodide is not there: `make editors` installs it")
+    return folder

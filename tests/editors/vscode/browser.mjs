@@ -12,12 +12,16 @@ const SHOTS = process.env.PHOBOS_SHOTS;
 
 export const uri = (file) => `vscode-remote://127.0.0.1:${PORT}${file}`;
 
-export async function open(payload, path = "/", prepare = async () => undefined) {
-  const browser = await chromium.launch({
+export function launch() {
+  return chromium.launch({
     executablePath: process.env.PHOBOS_BROWSER,
     args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
       "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"],
   });
+}
+
+export async function open(payload, path = "/", prepare = async () => undefined) {
+  const browser = await launch();
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
   const page = await context.newPage();
   page.setDefaultTimeout(60_000);
