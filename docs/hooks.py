@@ -13,7 +13,6 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 from phobos.check import registry
-from phobos.cli.rule import markdown
 from phobos.language.attributes import ATTRIBUTES
 from phobos.language.builtins import BUILTINS
 from phobos.language.members import MEMBERS
@@ -40,7 +39,7 @@ FAMILIES = {
 
 def on_files(files: Files, config: Any) -> Files:
     made = {"rules/index.md": rules(), "builtins.md": builtins(), "attributes.md": attributes()}
-    made |= {f"rules/{code}.md": markdown(code) for code in registry.stems()}
+    made |= {f"rules/{code}.md": registry.page(code) for code in registry.stems()}
     made |= {f"pictures/{name}.svg": text for name, text in pictures().items()}
     made["performance.md"] = performance()
     for name, text in made.items():

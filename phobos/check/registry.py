@@ -119,6 +119,14 @@ def manual(code: str) -> Manual:
     return Manual(" ".join(summary.split()), tuple(sections), _fenced(rest, "ph bad"), _fenced(rest, "ph good"))
 
 
+def page(code: str) -> str:
+    """The page of a rule as one Markdown text; `pages/` of this package holds each as a file."""
+    declared, text = rule(code), manual(code)
+    parts = [f"# {code} {declared.name}", text.summary, f"Severity: {declared.severity}."]
+    parts += [f"## {heading}\n\n{body}" for heading, body in text.sections]
+    return "\n\n".join(parts).replace("```ph bad", "```ph").replace("```ph good", "```ph") + "\n"
+
+
 def _fenced(text: str, info: str) -> tuple[str, ...]:
     blocks: list[str] = []
     current: list[str] | None = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from functools import cache
 
 from phobos.diagnostic import Diagnostic, Fix, Related, Severity, Span, Tag
 from phobos.semantics.program import Program
@@ -15,14 +16,31 @@ from phobos.value import value
 
 
 def url(code: str) -> str:
-    """The page of a rule: the file in this installation whose docstring it is. Links must open something."""
+    """The address of a rule's page: on the project's site if it has one, else the file in this installation.
+
+    Links must open something, and what opens should be made for reading.
+    """
     from urllib.parse import quote
 
-    from phobos.check.registry import stems
-
-    page = os.path.join(os.path.dirname(os.path.abspath(__file__)), "rules", stems()[code] + ".py")
+    site = _site()
+    if site is not None:
+        return f"{site}/rules/{code}.html"
+    page = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pages", f"{code}.md")
     path = page.replace(os.sep, "/")
     return "file://" + quote(path if path.startswith("/") else "/" + path)
+
+
+@cache
+def _site() -> str | None:
+    """Where the site of this version is: `Documentation` of `[project.urls]`. None: nowhere, or not installed."""
+    from importlib.metadata import PackageNotFoundError, metadata
+
+    try:
+        named = metadata("phobos-tools").get_all("Project-URL") or ()
+    except PackageNotFoundError:  # it was copied, as into the extension
+        return None
+    urls = dict(each.split(", ", 1) for each in named if ", " in each)
+    return urls["Documentation"].rstrip("/") if "Documentation" in urls else None
 
 
 @value

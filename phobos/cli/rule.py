@@ -36,9 +36,9 @@ def run(arguments: argparse.Namespace) -> int:
             pages = [as_dict(code) for code in codes]
             text = json.dumps(pages if arguments.all else pages[0], indent=2, ensure_ascii=False) + "\n"
         case "markdown":
-            text = "\n".join(markdown(code) for code in codes)
+            text = "\n".join(registry.page(code) for code in codes)
         case _:
-            text = "".join(line(code) for code in codes) if arguments.all else markdown(codes[0])
+            text = "".join(line(code) for code in codes) if arguments.all else registry.page(codes[0])
     if arguments.output_format == "text":
         sys.stdout.write(text)
     else:
@@ -58,14 +58,6 @@ def _code(word: str) -> str:
 def line(code: str) -> str:
     rule = registry.rule(code)
     return f"{code}  {rule.severity:<8} {rule.name:<36} {registry.manual(code).summary}\n"
-
-
-def markdown(code: str) -> str:
-    """A rule's page."""
-    rule, manual = registry.rule(code), registry.manual(code)
-    parts = [f"# {code} {rule.name}", f"{manual.summary}", f"Severity: {rule.severity}."]
-    parts += [f"## {heading}\n\n{body}" for heading, body in manual.sections]
-    return "\n\n".join(parts).replace("```ph bad", "```ph").replace("```ph good", "```ph") + "\n"
 
 
 def as_dict(code: str) -> dict[str, object]:

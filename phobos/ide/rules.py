@@ -19,7 +19,4 @@ def rule_page(word: str) -> str | None:
 
 def rule_manual(code: str) -> str:
     """The whole page as Markdown."""
-    manual = registry.manual(code)
-    parts = [f"# {code} {registry.names()[code]}", manual.summary]
-    parts += [f"## {heading}\n\n{body}" for heading, body in manual.sections]
-    return "\n\n".join([*parts, f"<{url(code)}>"]) + "\n"
+    return f"{registry.page(code)}\n<{url(code)}>\n"

@@ -331,3 +331,4 @@ def test_the_vsix_holds_no_machine_code_and_what_the_server_needs(tmp_path: Path
     )  # fmt: skip
     assert done.stdout.strip() == str(bundled / "phobos" / "__init__.py"), done.stderr
     assert (tmp_path / "extension" / "dist" / "extension.js").exists()
+    assert (bundled / "phobos/check/pages/PH205.md").exists()  # what a code in the list of problems opens

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ import sys
 import tarfile
 import zipfile
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
@@ -80,6 +82,9 @@ def works(python: str, folder: Path) -> None:
     assert "expectation met" in quiet(phobos, "run", "fill.ph", cwd=folder)
     assert "already formatted" in quiet(phobos, "fmt", "--check", "fill.ph", cwd=folder)
     assert "PH205" in quiet(phobos, "rule", "PH205")
+    for rule in json.loads(quiet(phobos, "rule", "--all", "--output-format", "json")):
+        page = Path(unquote(urlsplit(rule["url"]).path))  # links open something, in this very installation
+        assert page.is_relative_to(Path(python).parents[1]) and rule["code"] in page.read_text(encoding="utf-8")
     assert "phobos-tools[nvrtc]" in quiet(phobos, "doctor")  # without extras it says what is missing
     program = "import phobos; print(phobos.check('kernel k() { x }')[0].code)"
     assert quiet(python, "-c", program, cwd=folder).strip().startswith("PH")

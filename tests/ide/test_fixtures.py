@@ -19,7 +19,7 @@ def test_fixture(case: Case) -> None:
     carets = enumerate(re.finditer(re.escape(CARET), case.source))
     at = [match.start() - number * len(CARET) for number, match in carets]
     answer = ANSWERS[case.feature](document(text), at or [0], case.options)
-    answer = re.sub(r"file:///\S*/phobos/check/rules/(ph\d+)\w+\.py", r"page:\1", answer)  # where this is installed
+    answer = re.sub(r"file:///\S*/phobos/check/pages/(PH\d+)\.md", r"page:\1", answer)  # where this is installed
     assert case.answers, "a case needs an answer"
     for line in case.answers.get("has", ()):
         assert line in answer, f"the answer lacks {line!r}; it is\n{answer}"

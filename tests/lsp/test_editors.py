@@ -141,7 +141,7 @@ async def test_the_code_links_to_its_page(place: Place) -> None:
     for diagnostic in await place.diagnostics():
         if diagnostic.code_description is not None:
             page = Path(unquote(urlsplit(diagnostic.code_description.href).path))
-            assert page.is_file() and str(diagnostic.code).lower() in page.name
+            assert page.is_file() and page.name == f"{diagnostic.code}.md"
 
 
 async def test_hover(place: Place) -> None:

@@ -52,7 +52,7 @@ def _rule(code: str) -> dict[str, Any]:
         "fullDescription": {"text": " ".join(what.split())},
         "help": {
             "text": "\n\n".join([manual.summary, *sections]),
-            "markdown": "\n\n".join([f"# {code} {rule.name}", manual.summary, *sections]),
+            "markdown": registry.page(code),
         },
         "helpUri": url(code),
         "defaultConfiguration": {"level": _LEVEL[rule.severity]},
