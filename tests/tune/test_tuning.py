@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import phobos
 from phobos.errors import CheckError, InputError, LaunchError
 from phobos.runtime.kernel import Kernel, LaunchOptions
 from phobos.runtime.tuned import choice
-from phobos.runtime.tuning import keeping
+from phobos.runtime.tuning import feeding, keeping
 from phobos.runtime.tuning.executor import Here, Lost
 from phobos.runtime.tuning.judging import Row, Task, judge
 from phobos.runtime.tuning.search import Search, Step
@@ -460,28 +461,63 @@ def test_a_schedule_that_no_variant_can_have_is_refused() -> None:
         tuned(STAGED, x(), schedules=("persistent-blocked",))
 
 
-def test_a_budget_is_not_spent_on_compiling_alone() -> None:
-    """One variant of each choice of constants is compiled and tried before more are compiled."""
-    from phobos.runtime.tuning.ahead import Ahead
+class Compilers(Here):
+    """Compilers that write down what they are asked for, in a thread of their own, and do `before` each."""
+
+    def __init__(self, done: list[str], before: Callable[[int], None] = lambda number: None) -> None:
+        self.done = done
+        self.before = before
+
+    def map(self, function: Any, shared: Any, tasks: Any, limit_s: float) -> Iterator[Any]:
+        from phobos.runtime.tuning.ahead import Ahead
+
+        for number, variant in enumerate(tasks):
+            self.before(number)
+            self.done.append(f"compile {variant.label}")
+            yield variant, Ahead(1, 32)
+
+
+def searched(compilers: Compilers, tried: Callable[[], None] = lambda: None) -> None:
     from phobos.runtime.tuning.space import space
 
-    done: list[str] = []
-
-    class Compilers(Here):
-        def map(self, function: Any, shared: Any, tasks: Any, limit_s: float) -> Iterator[Any]:
-            for variant in tasks:
-                done.append(f"compile {variant.label}")
-                yield variant, Ahead(1, 32)
-
     def judged_by(problem: Any, task: Task) -> Row:
-        done.append(f"try {task.variant.label}")
+        compilers.done.append(f"try {task.variant.label}")
+        tried()
         return Row(task.variant, "ok", elapsed_ms=float(dict(task.variant.constants)["T"]), least_ms=1.0, repeats=1)
 
     kernel = phobos.kernel(ROWS.replace("[4, 8]", "[8, 4]"))
     problem = problem_of(kernel.text, {"M": 16, "N": 16}, {"X": "iota", "Y": "zeros"}, repeat=1)
-    every = space(kernel.analysed()[1].program, {}, (None, "xyz"))
-    Search(problem, every, {"M": 16, "N": 16}, judged_by=judged_by).run(Here(), Compilers())
-    assert done == [
-        "compile T=8", "compile T=4", "try T=8", "try T=4",
-        "compile T=4 xyz", "compile T=8 xyz", "try T=4 xyz", "try T=8 xyz",
-    ]  # fmt: skip
+    every = space(kernel.analysed()[1].program, {}, (None, "xyz", "persistent-blocked"))
+    Search(problem, every, {"M": 16, "N": 16}, judged_by=judged_by).run(Here(), compilers)
+
+
+def test_variants_are_tried_while_others_are_compiled() -> None:
+    one_is_tried = threading.Event()
+
+    def waits(number: int) -> None:
+        if number == 1:
+            assert one_is_tried.wait(30), "nothing is tried before all are compiled"
+
+    done: list[str] = []
+    searched(Compilers(done, waits), one_is_tried.set)
+    assert len(done) == 12 and done.index("try T=8") < done.index("compile T=4")
+
+
+def test_a_budget_is_not_spent_on_compiling_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One variant of each choice of constants is compiled before any other, and none far ahead of those tried."""
+    monkeypatch.setattr(feeding, "MOST_AHEAD", 1)
+    done: list[str] = []
+    searched(Compilers(done))
+    compiled = [word for word in done if word.startswith("compile")]
+    assert compiled[:2] == ["compile T=8", "compile T=4"] and len(compiled) == 6 and len(done) == 12
+    for count in range(1, len(done)):
+        ahead = sum(1 if word.startswith("compile") else -1 for word in done[:count])
+        assert ahead <= 2, done
+
+
+def test_a_defect_of_the_compilers_is_no_silence() -> None:
+    def fails(number: int) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        searched(Compilers([], fails))

@@ -71,17 +71,21 @@ class Here:
 
 
 class Processes:
-    """`count` processes of this machine, started when there is a task for them."""
+    """`count` processes of this machine, started when there is a task for them; in the `background` others go first.
 
-    def __init__(self, count: int = 1) -> None:
+    `close` may be called in another thread than that which maps: what runs there is then lost.
+    """
+
+    def __init__(self, count: int = 1, *, background: bool = False) -> None:
         self.count = count
+        self.background = background
         self._workers: list[_Worker] = []
 
     def map(
         self, function: Callable[[Any, Any], Any], shared: Any, tasks: Iterator[Any], limit_s: float
     ) -> Iterator[tuple[Any, Any | Lost]]:
         called = f"{function.__module__}:{function.__qualname__}"
-        first = pickle.dumps((list(sys.path), called, shared))
+        first = pickle.dumps((list(sys.path), called, shared, self.background))
         answers: queue.Queue[tuple[_Worker, Any]] = queue.Queue()
         busy: dict[_Worker, tuple[Any, float]] = {}
         idle: list[_Worker] = []
@@ -107,7 +111,8 @@ class Processes:
                 return
             worker, task, result = self._next(answers, busy, limit_s)
             if isinstance(result, Lost) and result.kind != "failed":
-                self._workers.remove(worker)
+                if worker in self._workers:
+                    self._workers.remove(worker)
             else:
                 idle.append(worker)
             yield task, result

@@ -1,4 +1,4 @@
-"""The search itself: compile all, judge one after another, drop what is clearly slower, stop when told to.
+"""The search itself: compile ahead, judge one after another, drop what is clearly slower, stop when told to.
 
 It takes variants and an executor and knows neither files nor terminals; what it finds is told row by row, so that
 whoever interrupts it has all rows so far.
@@ -7,18 +7,18 @@ whoever interrupts it has all rows so far.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from time import monotonic
 
-from phobos.runtime.tuning.ahead import Ahead, ahead
+from phobos.runtime.tuning.ahead import Ahead
 from phobos.runtime.tuning.executor import Executor, Lost
+from phobos.runtime.tuning.feeding import Feed, Found
 from phobos.runtime.tuning.judging import Lent, Row, Task, judge
 from phobos.runtime.tuning.problem import Problem
 from phobos.runtime.tuning.space import Variant, with_grids
 from phobos.value import value
 
-COMPILE_S = 120.0
-CHUNK = 32  # variants that are compiled together
 REFERENCE_BLOCKS = 8  # of a persistent grid on the reference runtime, where nobody says how many are resident
 
 
@@ -65,6 +65,10 @@ class Search:
         self._asked: set[str] = set()
         self._open: set[str] = set()
         self._lent: dict[tuple[object, ...], Lent] = {}
+        self._kernel = problem.made()
+        self._lock = threading.Lock()  # of what the thread that compiles looks at: `rows` and these
+        self._waiting: list[Variant] = []  # not compiled yet
+        self._begun: set[tuple[tuple[str, int], ...]] = set()
 
     @property
     def best(self) -> Row | None:
@@ -76,83 +80,108 @@ class Search:
         return self.rows.get(self.problem.base.label)
 
     def run(self, judges: Executor, compilers: Executor | None = None) -> None:
-        """Judge every variant that is not known. What an exception (Ctrl-C) interrupts can be gone on with."""
-        waiting = list(self.variants)
-        while waiting and not self._is_over():
-            # What is compiled together is tried before more is: a budget is not spent on compiling alone.
-            chunk = waiting if compilers is None else self._chunk(waiting)
-            chosen = {variant.label for variant in chunk}
-            waiting = [variant for variant in waiting if variant.label not in chosen]
-            per_sm = {variant.label: self.problem.resident or REFERENCE_BLOCKS for variant in chunk}
-            fitting = chunk
-            if compilers is not None:
-                fitting = []
-                for variant, made in self._compiled(compilers, chunk):
-                    if isinstance(made, Ahead):
-                        fitting.append(variant)
-                        per_sm[variant.label] = made.ctas_per_sm
-                        self._lent[_code(variant)] = made.lent or {}
-                    else:
-                        self._add(made)
-            order = list(self._with_grids(fitting, per_sm))
-            for variant in order:
-                if variant.label in self.known and variant.label not in self.rows:
-                    self.rows[variant.label] = self.known[variant.label]
-                    self.from_disk += 1
-            self._open = {variant.label for variant in order}
-            self.left = [variant for variant in order if variant.label not in self.rows] + waiting
-            self._judge(judges, len(self.rows) + len(self.left))
+        """Judge every variant that is not known, each as soon as it is compiled. What an exception (Ctrl-C) interrupts
+        can be gone on with."""
+        if compilers is None:
+            few = self.problem.resident or REFERENCE_BLOCKS
+            for variant in self.variants:
+                self._open_up(variant, few)
+            self._judge(judges, None)
+            return
+        with self._lock:
+            self._waiting = list(self.variants)
+        self.report(Step("compiling", 0, len(self.variants), "", None))
+        feed = Feed(compilers, self.problem, self._to_compile)
+        try:
+            self._judge(judges, feed)
+        finally:
+            feed.close()
 
-    def _chunk(self, waiting: Sequence[Variant]) -> list[Variant]:
-        """A variant of each choice of constants that was never tried; else some of those with the best constants."""
-        ranks = self._ranks()
-        fresh = {variant.constants: variant for variant in reversed(waiting) if variant.constants not in ranks}
-        if fresh:
-            return [variant for variant in waiting if fresh.get(variant.constants) is variant]
-        return sorted(waiting, key=lambda variant: ranks[variant.constants])[:CHUNK]
+    def _to_compile(self) -> Variant | None:
+        """Choices of constants that were never tried before all, then what has the best constants so far."""
+        with self._lock:
+            if not self._waiting or self._is_over():
+                return None
+            ranks = self._ranks()
+            chosen = next((variant for variant in self._waiting if variant.constants not in self._begun), None)
+            if chosen is None:
+                chosen = min(self._waiting, key=lambda variant: ranks.get(variant.constants, math.inf))
+            self._begun.add(chosen.constants)
+            self._waiting.remove(chosen)
+            return chosen
 
-    def _compiled(self, compilers: Executor, chunk: Sequence[Variant]) -> Iterator[tuple[Variant, Ahead | Row]]:
-        """The variants in their order, with what became of them."""
-        found: dict[str, Ahead | Row] = {}
-        tasks = (variant for variant in chunk if not self._is_over())
-        total = len(chunk)
-        self.report(Step("compiling", 0, total, "", None))
-        for variant, made in compilers.map(ahead, self.problem, tasks, COMPILE_S):
-            found[variant.label] = _lost(variant, made) if isinstance(made, Lost) else made
-            self.report(Step("compiling", len(found), total, variant.label, None))
-        for variant in chunk:
-            if variant.label in found:
-                yield variant, found[variant.label]
+    def _compiled(self, feed: Feed, found: Found) -> None:
+        """Take in a variant that was compiled, or that cannot be."""
+        variant, made = found.variant, found.made
+        if isinstance(made, Ahead):
+            self._lent[_code(variant)] = made.lent or {}
+            if self._open_up(variant, made.ctas_per_sm):
+                return
+        else:
+            self.left = [other for other in self.left if other is not variant]
+            self._add(_lost(variant, made) if isinstance(made, Lost) else made)
+        feed.tried()
 
-    def _with_grids(self, variants: Sequence[Variant], per_sm: Mapping[str, int]) -> Iterator[Variant]:
-        kernel = self.problem.made()
-        for variant in variants:
-            program = kernel.analysed(self.problem.constants(variant))[1].program
-            if self.problem.grid is not None:
-                yield variant
+    def _open_up(self, variant: Variant, per_sm: int) -> bool:
+        """Have a variant tried, at the grids it can have, but those that are known. Whether there is any."""
+        new: list[Variant] = []
+        for one in self._grids(variant, per_sm):
+            if one.label in self.rows:
                 continue
-            most = per_sm[variant.label]
-            yield from with_grids(variant, program, self.sizes, most, self.problem.multiprocessors)
+            if one.label in self.known:
+                self._add(self.known[one.label])
+                self.from_disk += 1
+            else:
+                new.append(one)
+        self._open.update(one.label for one in new)
+        self.left = [other for other in self.left if other is not variant] + new
+        return bool(new)
 
-    def _judge(self, judges: Executor, total: int) -> None:
+    def _grids(self, variant: Variant, per_sm: int) -> Iterator[Variant]:
+        if self.problem.grid is not None:
+            yield variant
+            return
+        program = self._kernel.analysed(self.problem.constants(variant))[1].program
+        yield from with_grids(variant, program, self.sizes, per_sm, self.problem.multiprocessors)
+
+    def _judge(self, judges: Executor, feed: Feed | None) -> None:
         problem = self.problem
         limit_s = 2 * problem.timeout_s + problem.seconds
+        released: set[tuple[object, ...]] = set()
 
         def tasks() -> Iterator[Task]:
             while not self._is_over():
-                variant = self._next()
+                variant = self._next_of(feed)
                 if variant is None:
                     return
                 self._asked.add(variant.label)
-                best = self.best
-                self.report(Step("trying", len(self.rows) + 1, total, variant.label, best))
-                yield Task(variant, None if best is None else best.least_ms, self._lent.get(_code(variant)))
+                code, best = _code(variant), self.best
+                if feed is not None and code not in released:
+                    released.add(code)
+                    feed.tried()
+                self.report(Step("trying", len(self.rows) + 1, len(self.rows) + len(self.left), variant.label, best))
+                yield Task(variant, None if best is None else best.least_ms, self._lent.get(code))
 
         for task, judged in judges.map(self.judged_by, problem, tasks(), limit_s):
             row = _lost(task.variant, judged) if isinstance(judged, Lost) else judged
             self.left = [variant for variant in self.left if variant.label != row.variant.label]
             self._add(row)
             self.keep(row)
+
+    def _next_of(self, feed: Feed | None) -> Variant | None:
+        """The next to try, when it is compiled; None where there is none."""
+        while True:
+            if feed is not None:
+                for found in feed.take(wait=False):
+                    self._compiled(feed, found)
+            variant = self._next()
+            if variant is not None or feed is None or feed.is_over:
+                return variant
+            with self._lock:
+                begun = len(self.variants) - len(self._waiting)
+            self.report(Step("compiling", begun, len(self.variants), "", self.best))
+            for found in feed.take(wait=True):
+                self._compiled(feed, found)
 
     def _next(self) -> Variant | None:
         """Constants that were never tried before all, then whatever has the best constants: a budget is well spent."""
@@ -169,7 +198,8 @@ class Search:
         return known
 
     def _add(self, row: Row) -> None:
-        self.rows[row.variant.label] = row
+        with self._lock:
+            self.rows[row.variant.label] = row
 
     def _is_over(self) -> bool:
         return self.until is not None and monotonic() > self.until

@@ -202,7 +202,7 @@ def tune(
 @contextmanager
 def _executors(how: How, arch: str) -> Iterator[tuple[Executor, Executor | None]]:
     judges = how.executor if how.executor is not None else Processes(1)
-    compilers = Processes(how.jobs or os.cpu_count() or 1) if arch else None
+    compilers = Processes(how.jobs or os.cpu_count() or 1, background=True) if arch else None
     try:
         yield judges, compilers
     finally:

@@ -1,8 +1,8 @@
 """The process that judges: `python -m phobos.runtime.tuning.worker`, spoken to by `executor.Processes` alone.
 
 Messages are pickles with their length before them, on standard input and output. The first says where modules are
-found, which function is called and what all its tasks share; each after it is a task. It ends with its input, even
-in the middle of a task, so that nobody's end leaves a kernel running.
+found, which function is called, what all its tasks share and whether they are less urgent than others; each after it
+is a task. It ends with its input, even in the middle of a task, so that nobody's end leaves a kernel running.
 """
 
 from __future__ import annotations
@@ -17,13 +17,17 @@ from typing import IO, Any
 
 from phobos.runtime.tuning.executor import HEAD, UP, Lost
 
+BACKGROUND = 10  # what is timed meanwhile is not held up by what is compiled
+
 
 def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no message
     messages: queue.Queue[bytes] = queue.Queue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, messages), daemon=True).start()
-    path, called, shared = pickle.loads(messages.get())
+    path, called, shared, background = pickle.loads(messages.get())
+    if background and hasattr(os, "nice"):
+        os.nice(BACKGROUND)
     sys.path[:] = path
     module, _, name = called.partition(":")
     function = getattr(import_module(module), name)
