@@ -15,12 +15,14 @@ import math
 from collections.abc import Iterator
 
 from phobos.diagnostic import Span
+from phobos.language.scalars import INTEGERS
 from phobos.semantics import ir
 from phobos.semantics.conditions import All, AnyOf, Compare, Condition, Opaque, Truth
 from phobos.semantics.footprints import conflicts_of
 from phobos.semantics.fusion import FusedProgram
 from phobos.semantics.grid import NAMES, describe, grid_of, loads_in
 from phobos.semantics.knowledge import poly_of_key
+from phobos.semantics.masks import points_of
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program, fact
 from phobos.semantics.values import Context, Values, values_of
@@ -126,6 +128,8 @@ class _Cutter:
             self.at = statement
             self._check(statement, axes)
         self._grid(axis)
+        if self.below or self.above:
+            self._sound_beyond()
         for conflict in conflicts_of(self.program):
             if conflict.kind != "alias":
                 name = conflict.first.access.base.name
@@ -180,6 +184,58 @@ class _Cutter:
                 "the kernel is `@persistent`: which cells a block takes depends on how many blocks there are",
                 Span(None, attribute.start, attribute.end),
             )
+
+    def _sound_beyond(self) -> None:
+        """A shard runs blocks on its neighbours' cells as well, in vain, and what those ask for behind the neighbours'
+        cells is not there but reads as 0. So nothing may hang on a promise of the data: it could fail there alone."""
+        ends = "where a shard ends, those are not there"
+        for statement in self.statements:
+            if isinstance(statement, ir.While):
+                raise _Holds(
+                    f"a block looks at its neighbours' cells, and nothing proves that this loop ends: {ends}",
+                    statement.keyword, statement.calls,
+                )  # fmt: skip
+            for what, expression, place in self._promised(statement):
+                if not self._alike(expression):
+                    raise _Holds(
+                        f"a block looks at its neighbours' cells, and nothing proves {what}: {ends}", place.span,
+                        place.calls,
+                    )  # fmt: skip
+
+    def _promised(self, statement: ir.Statement) -> Iterator[tuple[str, ir.Expression, ir.Expression | ir.Access]]:
+        """What must be so for the statement not to fail, where that is not proved, and the number it hangs on."""
+        holds, context = self.values.holds, self.values.context(statement)
+        if isinstance(statement, ir.For) and not holds(self.values.poly(statement.step) - 1, context):
+            yield "that this step is at least 1", statement.step, statement.step
+        if isinstance(statement, ir.AssumeUniform):
+            yield "that this is the same for all blocks", statement.value, statement.value
+        divided = [e for root in evaluated_by(statement) for e in walk(root) if isinstance(e, ir.BinaryOp)]
+        divisors = [(e, e.right) for e in divided if e.op in ("/", "%") and _integers(e.type)]
+        match statement:
+            case ir.Assign(op="/" | "%", value=new) | ir.Store(op="/" | "%", value=new) if _integers(new.type):
+                divisors.append((new, new))
+        for place, divisor in divisors:
+            poly = self.values.poly(divisor) if is_integer(divisor.type) else None
+            if poly is None or not (holds(poly - 1, context) or holds(-poly - 1, context)):
+                yield "that this divisor is not 0", divisor, place
+        accesses = list(loads_in(statement))
+        if isinstance(statement, ir.Store | ir.DefineView):
+            accesses.append(statement.access)
+        for access in accesses:
+            for sub, bound in zip(access.subs, points_of(self.program)[access], strict=True):
+                if isinstance(sub, ir.PointSub) and bound is not None and bound.state != "inside":
+                    cell = self.values.poly(sub.index)
+                    # A shard has no more blocks than its extent needs: its last one begins inside.
+                    behind = Poly({(self.block,): self.tile}) - cell
+                    moves = self._of_poly(cell)
+                    along = moves is not None and moves.blocks == self.tile
+                    if not (along and holds(cell, context) and holds(behind, context)):
+                        yield "that this index is inside", sub.index, access
+
+    def _alike(self, expression: ir.Expression) -> bool:
+        """Whether a number is the same in shard and whole whatever the data is, so that it fails in both or in none."""
+        shift = self._of_poly(self.values.poly(expression)) if is_integer(expression.type) else None
+        return shift is not None and shift.is_still
 
     # --- which axis of the grid walks the dimension ---------------------------------------------------------
 
@@ -521,6 +577,11 @@ class _Cutter:
                 raise held(f"may write cells of `{dim}` outside the {self.tile} that are its block's own")
         elif not self._reach_below(rest, context) or not self._reach_above(rest + length - 1, context):
             raise held(f"reads cells of `{dim}` at a distance that is not known")
+
+
+def _integers(type_: ir.Type) -> bool:
+    """One integer, or many."""
+    return isinstance(type_, ir.ScalarT | ir.TileT) and type_.dtype in INTEGERS
 
 
 def _start(sub: ir.Sub) -> ir.Expression:

@@ -77,6 +77,12 @@ kernel points(X: tensor<f32>[N, M], Y: tensor<f32>[N]) {
   Y[r] = sum
 }
 """
+THIRDS = """
+kernel thirds(X: tensor<i32>[N], Y: tensor<i32>[N], I: tensor<i32>[K], W: tensor<i32>[V]) {
+  let s = ctx.block.x * 8
+  Y[s :+ 8] = (X[s :+ 8] + X[s + 1 :+ 8]) / 3 + W[0] % 2
+}
+"""
 INNER = """
 fn scaled(v: f32, w: f32) -> f32 { return v * w + 1.0 }
 kernel inner(X: tensor<f32>[N], Y: tensor<f32>[N]) {
@@ -119,6 +125,7 @@ WHOLE = {  # text, extents, dimension, tile, below, above
     "neighbours beyond the next tile": (WIDE, {"N": 61}, "N", 4, 9, 7),
     "edges": (GUARDED, {"N": 83, "K": 3}, "N", 8, 8, 16),
     "points": (POINTS, {"N": 30, "M": 5}, "N", 1, 0, 0),
+    "neighbours, divided by what is no data": (THIRDS, {"N": 83, "K": 2, "V": 9}, "N", 8, 0, 1),
     "a loop inside the tile": (INNER, {"N": 300}, "N", 32, 0, 0),
     "bf16": (HALVES, {"N": 333}, "N", 64, 0, 0),
     "a promise": (PROMISED, {"N": 240}, "N", 8, 0, 1),
@@ -243,6 +250,15 @@ TIED = {
                 "X: tensor<f32>[N], Y: tensor<f32>[N], W: tensor<f32>[M]"), "at a distance that is not known"),
     "another number of blocks": (
         refused("let s = ctx.block.x * 8\nY[s + 1 :+ 8] = X[s :+ 8]"), "not one for each 8 cells|outside the 8"),
+    "a neighbour that is divided by": (
+        refused("let s = ctx.block.x * 8\nY[s :+ 8] = 100 / (X[s :+ 8] + X[s + 1 :+ 8])",
+                "X: tensor<i32>[N], Y: tensor<i32>[N]"), "nothing proves that this divisor is not 0: where"),
+    "an index that is a neighbour": (
+        refused("let s = ctx.block.x * 8\nvar at = X[s]\nif s + 8 < N { at += X[s + 8] }\nY[s :+ 8] = W[at - 1]",
+                "X: tensor<i32>[N], Y: tensor<f32>[N], W: tensor<f32>[M]"), "nothing proves that this index is inside"),
+    "a loop until a neighbour is large": (
+        refused("let s = ctx.block.x * 8\nvar at = 0.0\nif s + 8 < N { at = X[s + 8] }\n"
+                "while at < 8.0 { at = at * 2.0 }\nY[s :+ 8] = X[s :+ 8] * at"), "nothing proves that this loop ends"),
     "a while that walks it": (
         refused("let s = ctx.block.x * 8\nvar i = s\nvar f = 0.0\nwhile i < N { f += 1.0; i += 8 }\n"
                 "Y[s :+ 8] = X[s :+ 8] * f"), "condition|loop"),
