@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+import yaml
 
 HOUSE = Path(__file__).resolve().parents[2]
 PYTHONS = os.environ.get("PHOBOS_PYTHONS", sys.executable).split(":")
@@ -29,10 +31,16 @@ NOT_OURS = ("__pycache__", ".git", ".venv", ".cache", "node_modules", "build", "
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that holds a wheel and an sdist, made from a tree that is no repository."""
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the checkout that is no repository."""
     tree = tmp_path_factory.mktemp("tree") / "phobos-tools"
     shutil.copytree(HOUSE, tree, ignore=shutil.ignore_patterns(*NOT_OURS))
+    return tree
+
+
+@pytest.fixture(scope="module")
+def built(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that holds a wheel and an sdist, made from that tree."""
     out = tmp_path_factory.mktemp("dist")
     quiet(sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(tree))
     return out
@@ -62,16 +70,61 @@ def test_the_sdist_holds_what_make_needs(built: Path) -> None:
     assert wanted <= names
 
 
-@pytest.mark.parametrize("python", PYTHONS)
-def test_both_work_in_an_empty_environment(python: str, built: Path, tmp_path: Path) -> None:
-    (wheel,), (sdist,) = built.glob("*.whl"), built.glob("*.tar.gz")
-    quiet(python, "-m", "venv", str(tmp_path / "env"))
-    inside = str(tmp_path / "env/bin/python")
-    install = (inside, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-    quiet(*install, str(wheel))
+@pytest.fixture(scope="module", params=PYTHONS)
+def inside(request: pytest.FixtureRequest, built: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The interpreter of an environment in which the wheel is installed."""
+    (wheel,) = built.glob("*.whl")
+    folder = tmp_path_factory.mktemp("empty")
+    quiet(request.param, "-m", "venv", str(folder / "env"))
+    python = str(folder / "env/bin/python")
+    quiet(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel))
+    return python
+
+
+def test_the_wheel_works_in_an_empty_environment(inside: str, tmp_path: Path) -> None:
     works(inside, tmp_path)
+
+
+def test_the_sdist_works_in_an_empty_environment(inside: str, built: Path, tmp_path: Path) -> None:
+    (sdist,) = built.glob("*.tar.gz")
+    install = (inside, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
     quiet(*install, "--force-reinstall", "--no-deps", str(sdist))
     works(inside, tmp_path)
+
+
+def test_the_steps_of_the_action_install_and_check(inside: str, tree: Path, tmp_path: Path) -> None:
+    """What a server would run, with its way of running bash; inputs as it would put them into the environment."""
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels/fill.ph").write_text(KERNEL)
+    assert acted(inside, tree, tmp_path) == (0, "")
+    (tmp_path / "more.ph").write_text((HOUSE / "examples/hang.ph").read_text())
+    code, said = acted(inside, tree, tmp_path, again=True, paths="kernels more.ph")
+    assert code == 1 and said.startswith("::error ") and "file=more.ph,line=19" in said and "PH205" in said
+    arguments = "--ignore PH205"
+    assert acted(inside, tree, tmp_path, again=True, paths="kernels more.ph", arguments=arguments) == (0, "")
+
+
+def acted(python: str, tree: Path, folder: Path, again: bool = False, **inputs: str) -> tuple[int, str]:
+    """Exit code and annotations of the steps of `action.yml` for a checkout in `folder`; `again`: it has installed."""
+    action = yaml.safe_load((tree / "action.yml").read_text())
+    assert action["runs"]["using"] == "composite"
+    values = {f"inputs.{name}": inputs.pop(name, entry["default"]) for name, entry in action["inputs"].items()}
+    values["github.action_path"] = str(tree)
+    assert not inputs, "the action has no such input"
+    said = ""
+    for step in action["runs"]["steps"][1 if again else 0 :]:
+        assert step["shell"] == "bash"
+        given = {name: re.sub(r"\$\{\{ (.*?) \}\}", lambda m: values[m[1]], text) for name, text in step["env"].items()}
+        assert "${{" not in step["run"], "an input in a script is a hole: it belongs in the environment"
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+            env={**given, "PATH": f"{Path(python).parent}:/usr/bin:/bin", "HOME": str(folder), "GITHUB_ACTIONS": "true"},
+            cwd=folder, capture_output=True, text=True, timeout=300, check=False,
+        )  # fmt: skip
+        said += "".join(line + "\n" for line in done.stdout.splitlines() if line.startswith("::"))
+        if done.returncode:
+            return done.returncode, said + done.stderr
+    return 0, said
 
 
 def works(python: str, folder: Path) -> None:
