@@ -118,7 +118,7 @@ def acted(python: str, tree: Path, folder: Path, again: bool = False, **inputs: 
         assert "${{" not in step["run"], "an input in a script is a hole: it belongs in the environment"
         done = subprocess.run(
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
-            env={**given, "PATH": f"{Path(python).parent}:/usr/bin:/bin", "HOME": str(folder), "GITHUB_ACTIONS": "true"},
+            env={**given, "PATH": f"{Path(python).parent}:/usr/bin:/bin", "GITHUB_ACTIONS": "true"},
             cwd=folder, capture_output=True, text=True, timeout=300, check=False,
         )  # fmt: skip
         said += "".join(line + "\n" for line in done.stdout.splitlines() if line.startswith("::"))
