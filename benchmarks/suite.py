@@ -22,6 +22,8 @@ sys.path.insert(0, str(HERE))
 
 from figures import Figure, cells, figure_of, number, shown  # noqa: E402
 
+from phobos.files import put  # noqa: E402
+
 LIMIT_S = 1800.0
 NOISE = 0.1  # a change smaller than this is none
 KEPT = 20  # runs of a machine
@@ -144,10 +146,7 @@ def compared(root: Path, results: Sequence[Result], *, quick: bool) -> None:
 def _write(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(temporary).replace(path)
+        put(str(path), lambda stream: stream.write(text.encode()))
     except OSError as error:
         print(f"these results are not kept: {error}", file=sys.stderr)
 

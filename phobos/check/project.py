@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from phobos.check.configuration import Configuration, matches, of_file, relative_to
 from phobos.errors import InputError
+from phobos.files import put
 from phobos.value import value
 
 
@@ -77,31 +78,12 @@ def _near_file(name: str) -> str:
 
 
 def write(name: str, contents: str | bytes, bom: bool = False) -> None:
-    """Replace a file's contents in one step: after Ctrl-C it holds the old text or the new."""
-    import tempfile
-
-    target = os.path.realpath(name)
-    directory = os.path.dirname(target)
+    """Replace a file's contents in one step: after Ctrl-C it holds the old text or the new. Raises InputError."""
+    data = contents if isinstance(contents, bytes) else contents.encode("utf-8")
     try:
-        handle, temporary = tempfile.mkstemp(prefix=".phobos-", dir=directory)
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                data = contents if isinstance(contents, bytes) else contents.encode("utf-8")
-                stream.write((b"\xef\xbb\xbf" if bom else b"") + data)
-            mode = os.stat(target).st_mode & 0o7777 if os.path.exists(target) else 0o666 & ~_umask()
-            os.chmod(temporary, mode)
-            os.replace(temporary, target)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        put(name, lambda stream: stream.write((b"\xef\xbb\xbf" if bom else b"") + data))
     except OSError as error:
         raise InputError(f"{name}: cannot be written: {error.strerror}") from None
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def find(paths: Iterable[str], configuration_of: Callable[[str], Configuration] = of_file) -> list[str]:

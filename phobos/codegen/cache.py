@@ -18,6 +18,7 @@ from pathlib import Path
 
 from phobos.codegen import nvrtc
 from phobos.codegen.emitted import Emitted, from_bytes, to_bytes
+from phobos.files import put
 from phobos.value import value
 
 MOST_BYTES = 256 * 1024 * 1024
@@ -194,22 +195,11 @@ def private_folder(where: Path) -> Path:
 
 def keep(path: Path, contents: bytes) -> bool:
     """Put a file in its place in one step; False where it cannot be, which is no reason to fail."""
-    import tempfile
-
     try:
-        handle, temporary = tempfile.mkstemp(dir=private_folder(path.parent), prefix=".new-")
+        private_folder(path.parent)
+        put(str(path), lambda stream: stream.write(contents), private=True)
     except OSError:
         return False
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(contents)
-        Path(temporary).replace(path)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            Path(temporary).unlink()
-        if isinstance(error, OSError):
-            return False
-        raise
     return True
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from phobos.errors import InputError
+from phobos.files import put
 from phobos.runtime.arrays import SIZES
 from phobos.value import value
 
@@ -53,18 +53,8 @@ def summary(array: Any, dtype: str) -> Summary:
 
 def save(path: str, array: Any) -> None:
     """Write a `.npy` file in one step: after Ctrl-C it is whole or not there. Raises InputError."""
-    target = Path(path).resolve()
     try:
-        handle, name = tempfile.mkstemp(prefix=".phobos-", suffix=".npy", dir=target.parent)
-        temporary = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                np.save(stream, array, allow_pickle=False)
-            temporary.chmod(0o644)
-            temporary.replace(target)
-        except BaseException:
-            temporary.unlink()
-            raise
+        put(path, lambda stream: np.save(stream, array, allow_pickle=False))
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from None
 

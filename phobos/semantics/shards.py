@@ -210,7 +210,9 @@ class _Cutter:
         if isinstance(statement, ir.AssumeUniform):
             yield "that this is the same for all blocks", statement.value, statement.value
         divided = [e for root in evaluated_by(statement) for e in walk(root) if isinstance(e, ir.BinaryOp)]
-        divisors = [(e, e.right) for e in divided if e.op in ("/", "%") and _integers(e.type)]
+        divisors: list[tuple[ir.Expression, ir.Expression]] = [
+            (e, e.right) for e in divided if e.op in ("/", "%") and _integers(e.type)
+        ]
         match statement:
             case ir.Assign(op="/" | "%", value=new) | ir.Store(op="/" | "%", value=new) if _integers(new.type):
                 divisors.append((new, new))

@@ -131,7 +131,7 @@ def test_ctrl_c_prints_the_best_so_far_leaves_whole_files_and_is_gone_on_with(ca
     assert command.returncode == 130 and "Traceback" not in err
     assert "best: TILE=" in out and "interrupted: 2 variants not tried; the same command goes on with them" in out
     assert not list((cache / "tuned").glob("*.json")) and "kept:" not in out  # no winner of half a search
-    assert not [path for path in cache.rglob("*") if ".new-" in path.name]
+    assert not [path for path in cache.rglob("*") if ".phobos-" in path.name]
     assert not [path for path in Path().iterdir() if path.name.startswith(".phobos-")]
     done = phobos("tune", "scale.ph", "--device", "cpu", "--repeat", "2")
     assert done.returncode == 0 and "2 rows of an earlier run taken from disk" in done.stdout

@@ -1,0 +1,34 @@
+"""A file put in its place in one step: whoever reads it finds the old contents or the new, whatever interrupts us."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import IO
+
+
+def put(path: str, fill: Callable[[IO[bytes]], object], *, private: bool = False) -> None:
+    """Have `fill` write the contents of `path`, the link's target where it is a link.
+
+    The mode stays that of a file that is there already; a new one has what the umask leaves, or is the user's alone
+    (`private`). Raises OSError, and what `fill` raises; then nothing has changed.
+    """
+    import tempfile
+
+    target = os.path.realpath(path)
+    handle, temporary = tempfile.mkstemp(prefix=".phobos-", dir=os.path.dirname(target))
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            fill(stream)
+        if not private:
+            os.chmod(temporary, os.stat(target).st_mode & 0o7777 if os.path.exists(target) else 0o666 & ~_umask())
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,45 @@
+"""A file is put in place in one step, by one function."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from phobos.files import put
+
+
+def test_what_fails_midway_changes_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("old")
+
+    def fails(stream: IO[bytes]) -> None:
+        stream.write(b"half")
+        stream.flush()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        put(str(file), fails)
+    assert file.read_text() == "old" and os.listdir(tmp_path) == ["a.txt"]
+    put(str(file), lambda stream: stream.write(b"new"))
+    assert file.read_text() == "new" and os.listdir(tmp_path) == ["a.txt"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="modes are a matter of POSIX")
+def test_modes_and_links_stay(tmp_path: Path) -> None:
+    file, link = tmp_path / "a.txt", tmp_path / "link"
+    before = os.umask(0o027)
+    try:
+        put(str(file), lambda stream: stream.write(b"1"))
+        assert file.stat().st_mode & 0o777 == 0o640
+        file.chmod(0o600)
+        link.symlink_to(file)
+        put(str(link), lambda stream: stream.write(b"2"))
+        assert link.is_symlink() and file.read_bytes() == b"2" and file.stat().st_mode & 0o777 == 0o600
+        put(str(tmp_path / "b"), lambda stream: stream.write(b"3"), private=True)
+        assert (tmp_path / "b").stat().st_mode & 0o777 == 0o600
+    finally:
+        os.umask(before)
