@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from phobos.semantics import ir
 from phobos.semantics.flow import Flow, Reach, flow_of
 from phobos.semantics.grid import has_one_axis
+from phobos.semantics.poly import Poly
 from phobos.semantics.program import Program, fact
 from phobos.semantics.twoblocks import Cells, Pair, axes_of, cell_of
 from phobos.semantics.values import Values, statements_of, values_of
+from phobos.value import value
+
+
+@value
+class _Writers:
+    """What writes a tensor: each meaning once; of those at a point of plain numbers, by that point; and the others."""
+
+    by_meaning: dict[object, ir.Store | ir.Atomic]
+    by_cell: dict[tuple[int, ...], list[ir.Store | ir.Atomic]]
+    anywhere: list[ir.Store | ir.Atomic]
+
+
+def _constant_cell(axes: tuple[tuple[Poly, Poly], ...]) -> tuple[int, ...] | None:
+    cell = tuple(first.constant for first, length in axes if length.constant == 1)
+    return None if len(cell) < len(axes) or None in cell else cell  # type: ignore[return-value]
 
 
 class PhaseWrites:
@@ -16,15 +34,44 @@ class PhaseWrites:
     def __init__(self, program: Program) -> None:
         self._values: Values = values_of(program)
         self._flow: Flow = flow_of(program)
-        self._writers: dict[str, list[ir.Store | ir.Atomic]] = {}
-        self._known: dict[tuple[ir.Statement, object, bool], bool] = {}
+        self._writers: dict[str, _Writers] = {}
+        self._known: dict[object, bool] = {}
+        self._meanings: dict[object, tuple[object, ...]] = {}
         for statement in statements_of(program.body):
             match statement:
                 case ir.Store(access=access) if isinstance(access.base, ir.Tensor):
-                    self._writers.setdefault(access.base.name, []).append(statement)
-                case ir.Atomic(tensor=tensor):
-                    self._writers.setdefault(tensor.name, []).append(statement)
+                    self._note(statement, access)
+                case ir.Atomic():
+                    self._note(statement, cell_of(statement))
         self._axes = (0,) if has_one_axis(program) else (0, 1, 2)
+
+    def _note(self, statement: ir.Store | ir.Atomic, access: ir.Access) -> None:
+        """Of writers that mean the same, the first stands for all."""
+        writers = self._writers.setdefault(access.base.name, _Writers({}, {}, []))
+        meaning = self._meaning(statement, access)
+        if meaning not in writers.by_meaning:
+            writers.by_meaning[meaning] = statement
+            cell = _constant_cell(axes_of(self._values, access))
+            if cell is None:
+                writers.anywhere.append(statement)
+            else:
+                writers.by_cell.setdefault(cell, []).append(statement)
+
+    def _meaning(self, statement: ir.Statement, access: ir.Access) -> tuple[object, ...]:
+        """Equal for accesses that touch the same cells in the same rounds of the same phases."""
+        key = statement, access
+        known = self._meanings.get(key)
+        if known is None:
+            starts = self._flow.starts
+            ways = [
+                (index, tuple(way.key for way in self._flow.reached(starts[index]).get(statement, ())))
+                for index in sorted(self._flow.phases_with(statement))
+            ]
+            # The place of an access that was made here (the cell of an atomic) is that of its statement.
+            place = self._values.context(statement if isinstance(statement, ir.Atomic) else access)
+            axes = tuple((first.key, length.key) for first, length in axes_of(self._values, access))
+            known = self._meanings[key] = (axes, id(place), tuple(ways))
+        return known
 
     def reach(self, reader: ir.Statement, tensor: ir.Tensor, access: ir.Access | None) -> bool:
         """Whether a block may write, in the phase of the read, a cell of `access` (None: any cell of the tensor)."""
@@ -35,13 +82,22 @@ class PhaseWrites:
         return isinstance(access.base, ir.Tensor) and self._written(reader, access.base, access, False)
 
     def _written(self, reader: ir.Statement, tensor: ir.Tensor, access: ir.Access | None, own: bool) -> bool:
-        key = (reader, tensor.name if access is None else access, own)
+        key = (tensor.name, own, reader if access is None else self._meaning(reader, access))
         known = self._known.get(key)
         if known is None:
-            writers = self._writers.get(tensor.name, ())
-            known = any(self._may_write(reader, access, writer, own) for writer in writers)
+            writers = self._writers.get(tensor.name)
+            known = writers is not None and any(
+                self._may_write(reader, access, writer, own) for writer in self._candidates(writers, access)
+            )
             self._known[key] = known
         return known
+
+    def _candidates(self, writers: _Writers, access: ir.Access | None) -> Iterable[ir.Store | ir.Atomic]:
+        """Those that may touch a cell of `access` at a glance: of points at numbers, the ones of the same numbers."""
+        cell = None if access is None else _constant_cell(axes_of(self._values, access))
+        if cell is None:
+            return writers.by_meaning.values()
+        return *writers.by_cell.get(cell, ()), *writers.anywhere
 
     def _may_write(
         self, reader: ir.Statement, access: ir.Access | None, writer: ir.Store | ir.Atomic, own: bool

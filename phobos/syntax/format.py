@@ -382,6 +382,8 @@ def _length(kinds: str, colon: int, step: int) -> int:
 
 def _blank_between(before: str, before_role: str, kind: str, role: str) -> bool:
     """Whether a blank stands between two tokens."""
+    if kind == "." and before in (INT, FLOAT):
+        return True  # glued to it the point would be the number's
     if before in "([@." or kind in ")],.":
         return False
     if before == "{" or before_role == "unary":

@@ -24,6 +24,7 @@ STATEMENTS = {
     "x = A[a+1:b, f(x):y]": "x = A[a + 1 : b, f(x) : y]",
     "x = A[ : , a+1 : , : b+1, :3 ]": "x = A[:, a + 1:, :b + 1, :3]",
     "x = ctx . block . x": "x = ctx.block.x",
+    "x = 8 . x + 1.5 . x": "x = 8 .x + 1.5 .x",
     "x+=1;y  -=2 ;": "x += 1\n  y -= 2",
     "let y = a\n- b": "let y = a\n  -b",
     "for  <unroll 4>i  in range( 0,n , 2 ){f(i)}": "for<unroll 4> i in range(0, n, 2) {\n    f(i)\n  }",

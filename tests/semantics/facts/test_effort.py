@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from phobos.check import findings
-from phobos.semantics import apart, footprints, ir, meeting, solve, walking
+from phobos.semantics import apart, footprints, ir, meeting, solve, steady, walking
 from phobos.semantics import module as modules
 from phobos.semantics.poly import MOST_NESTED, Poly, too_deep
+from phobos.semantics.uniformity import uniformity_of
 
 ROOT = Path(__file__).parents[3]
 SWEEP = """
@@ -104,6 +105,27 @@ def test_accesses_that_all_differ_are_compared_up_to_a_limit_that_says_so(search
     assert footprints.MOST_CONFLICTS <= asked <= footprints.MOST_CONFLICTS + 10
     told = [note for one in findings("effort.ph", different(60)) for note in one.notes]
     assert any(f"more than {footprints.MOST_CONFLICTS} pairs" in note for note in told), told
+
+
+@pytest.mark.parametrize("line", ["X[0] = 1.0 + X[1]", "X[{n}] = 1.0 + X[{n} + 1]"])
+def test_reads_beside_writes_of_one_tensor_are_compared_once_a_meaning(
+    line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two hundred such lines took seven seconds: each read was held against each write, as often as they were written."""
+    made: list[int] = []
+    whole = steady.Pair.disjoint
+
+    def counted(pair: steady.Pair, *rest: object, **more: object) -> bool:
+        made.append(1)
+        return whole(pair, *rest, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(steady.Pair, "disjoint", counted)
+    body = "".join(f"  {line.format(n=n)}\n" for n in range(60))
+    program = next(
+        iter(modules.analyse("e.ph", f"kernel k(X: tensor<f32>[N]) {{\n  let p = ctx.block.x\n{body}}}\n").units)
+    )
+    uniformity_of(program.program)
+    assert len(made) <= 2 * 60
 
 
 def test_searches_grow_with_the_statements(searches: list[int]) -> None:
