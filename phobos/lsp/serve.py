@@ -7,8 +7,9 @@ import logging
 import os
 import sys
 
-from pygls.io_ import StdinAsyncReader, StdoutWriter, run_async
+from pygls.io_ import StdinAsyncReader, StdoutWriter
 
+from phobos.lsp.framing import Reader, bodies
 from phobos.lsp.server import Server, create
 
 log = logging.getLogger("phobos.lsp")
@@ -47,7 +48,8 @@ async def _stdio(server: Server) -> None:
     os.close(null)
     os.dup2(2, 1)
     server.protocol.set_writer(StdoutWriter(writing))
-    await _converse(server, StdinAsyncReader(reading, server.thread_pool))
+    if await converse(server, StdinAsyncReader(reading, server.thread_pool)):
+        _leave(server)
 
 
 async def _tcp(server: Server, host: str, port: int) -> None:
@@ -62,7 +64,8 @@ async def _tcp(server: Server, host: str, port: int) -> None:
         taken = True
         server.protocol.set_writer(writer)
         try:
-            await _converse(server, reader)
+            if await converse(server, reader):
+                _leave(server)
         except ConnectionError:
             log.info("the client dropped the connection")
         finally:
@@ -79,19 +82,11 @@ async def _tcp(server: Server, host: str, port: int) -> None:
         await gone.wait()
 
 
-async def _converse(server: Server, reader: object) -> None:
-    """Handle messages until the client says `exit` or its stream ends."""
+async def converse(server: Server, reader: Reader) -> bool:
+    """Handle messages until the client says `exit` (True) or its stream ends."""
     loop = asyncio.get_running_loop()
     server.left = asyncio.Event()
-    talking = loop.create_task(
-        run_async(
-            stop_event=server.stop,
-            reader=reader,  # type: ignore[arg-type]
-            protocol=server.protocol,
-            logger=log,
-            error_handler=server.report_server_error,
-        )
-    )
+    talking = loop.create_task(_listen(server, reader))
     leaving = loop.create_task(server.left.wait())
     done, _ = await asyncio.wait({talking, leaving}, return_when=asyncio.FIRST_COMPLETED)
     server.stop.set()
@@ -101,8 +96,14 @@ async def _converse(server: Server, reader: object) -> None:
             task.cancel()
     if talking in done and not talking.cancelled() and talking.exception() is not None:
         raise talking.exception()  # type: ignore[misc]
-    if leaving in done:
-        _leave(server)
+    return leaving in done
+
+
+async def _listen(server: Server, reader: Reader) -> None:
+    async for body in bodies(reader):
+        server.protocol.receive(body)
+        if server.stop.is_set():
+            return
 
 
 def _leave(server: Server) -> None:

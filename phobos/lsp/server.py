@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import logging
 import threading
 import time
@@ -29,6 +30,7 @@ from phobos.lsp.workers import Workers
 
 log = logging.getLogger("phobos.lsp")
 
+PARSE_ERROR, INVALID_REQUEST = -32700, -32600
 SLOW_MS = 100  # a handler that takes longer is a fault worth a line in the log
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -58,9 +60,7 @@ class Protocol(LanguageServerProtocol):
         return (yield from self._ours(types.TEXT_DOCUMENT_DID_CLOSE, params))
 
     @lsp_method(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
-    def lsp_workspace__did_change_workspace_folders(
-        self, params: types.DidChangeWorkspaceFoldersParams
-    ) -> Builtin:
+    def lsp_workspace__did_change_workspace_folders(self, params: types.DidChangeWorkspaceFoldersParams) -> Builtin:
         return (yield from self._ours(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, params))
 
     @lsp_method(types.WORKSPACE_EXECUTE_COMMAND)
@@ -84,6 +84,36 @@ class Protocol(LanguageServerProtocol):
         return
         yield
 
+    # --- from bytes to messages ---------------------------------------------------------------------------
+
+    def receive(self, body: bytes) -> None:
+        """Handle one message. Whatever it is, the conversation goes on; what asks for an answer gets one."""
+        try:
+            data = json.loads(body)
+        except (ValueError, RecursionError) as error:
+            log.warning("a message is not JSON: %s", error)
+            self._refuse(None, PARSE_ERROR, "the message is not JSON")
+            return
+        if not isinstance(data, dict):
+            self._refuse(None, INVALID_REQUEST, "a message is one JSON object")
+            return
+        number = data.get("id")
+        known = isinstance(number, str) or (isinstance(number, int) and not isinstance(number, bool))
+        if data.get("jsonrpc") != self.VERSION or not isinstance(data.get("method", ""), str):
+            if "method" in data:
+                self._refuse(number if known else None, INVALID_REQUEST, 'a request has "jsonrpc": "2.0" and a method')
+            return
+        if "id" in data and not known:
+            if "method" in data:
+                self._refuse(None, INVALID_REQUEST, "the id of a request is a number or a string")
+            return
+        if "method" in data:
+            data.pop("error", None)  # which would make it a reply
+        try:
+            self.handle_message(self.structure_message(data))
+        except Exception as error:
+            log.warning("a message cannot be handled: %s", error)
+
     # --- order of messages ------------------------------------------------------------------------------
 
     def _handle_request(self, msg_id: str | int, method_name: str, params: Any) -> None:
@@ -91,7 +121,7 @@ class Protocol(LanguageServerProtocol):
         if not started and method_name != types.INITIALIZE:
             self._refuse(msg_id, -32002, "the server has not been initialized yet")
         elif started and method_name == types.INITIALIZE:
-            self._refuse(msg_id, -32600, "the server is initialized already")
+            self._refuse(msg_id, INVALID_REQUEST, "the server is initialized already")
         else:
             super()._handle_request(msg_id, method_name, params)
 
@@ -101,7 +131,7 @@ class Protocol(LanguageServerProtocol):
 
     def handle_message(self, message: Any) -> None:
         if self._shutdown and hasattr(message, "id") and hasattr(message, "method"):
-            self._refuse(message.id, -32600, "the server has been shut down")
+            self._refuse(message.id, INVALID_REQUEST, "the server has been shut down")
             return
         super().handle_message(message)
 
@@ -124,8 +154,9 @@ class Protocol(LanguageServerProtocol):
                     waiting.set_exception(error)
             raise
 
-    def _refuse(self, msg_id: str | int, code: int, message: str) -> None:
-        self._send_response(msg_id, error=types.ResponseError(code=code, message=message))
+    def _refuse(self, msg_id: str | int | None, code: int, message: str) -> None:
+        # Said here: the library leaves out the id of what has none, which the protocol wants as null.
+        self._send_data({"id": msg_id, "jsonrpc": self.VERSION, "error": {"code": code, "message": message}})
 
     def _check_handler_result(self, future: Future[Any]) -> None:
         if not future.cancelled():

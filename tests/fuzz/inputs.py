@@ -1,49 +1,83 @@
-"""Texts to try: kernels as they are, and the same with letters, tokens or whole pieces of others in the wrong place.
+"""Inputs: texts as they are, and the same with letters, tokens, lines or pieces of their trees in the wrong place.
 
-Everything is a function of a seed. Half of the texts and more are to parse, so that what lies behind the parser is
-tried, too: a change of one token for another of its kind leaves most kernels whole.
+Everything is a function of a number. The first inputs are the seeds themselves. Half of the texts and more are to
+parse, so that what lies behind the parser is tried, too: a change of one token for another of its kind, or of one
+piece of a tree for another, leaves most kernels whole.
 """
 
 from __future__ import annotations
 
 import random
 import re
-from functools import cache
-from pathlib import Path
 
+from phobos.check import Configuration
+from phobos.check.configuration import DEFAULT
 from phobos.language.attributes import ATTRIBUTES
 from phobos.language.builtins import BUILTINS
 from phobos.language.members import MEMBERS
+from phobos.value import replace, value
+from tests.fuzz import derive
+from tests.fuzz.graft import grafted
+from tests.fuzz.seeds import Seed, seeds
 from tests.truth.generator import generate
 
-ROOT = Path(__file__).resolve().parents[2]
 TOKEN = re.compile(r"//[^\n]*|[^\W\d]\w*|\d[\w.]*|:\+|[-+*/<>=!&|]=|&&|\|\||\s+|.", re.S)
-SHORT = 4_000  # letters of a text that is taken as it is
 NUMBERS = ("0", "1", "2", "3", "4", "7", "8", "64", "0.5", "1e30", "9223372036854775807", "4294967296", "1e999", "0x10")
 NAMES = ("X", "Y", "N", "T", "p", "t", "ctx", "x", "BAR", "𝛼", "größe", *BUILTINS, *MEMBERS)
 WORDS = ("if", "else", "for", "in", "while", "let", "var", "return", "break", "continue", "kernel", "fn", "range")
 SIGNS = (*"+-*/%<:,()[]{}=@.", "<=", "==", "!=", "&&", "||", ":+", "+=")
-ODD = ("\0", "\ufeff", "\r", "\u2028", "\ud800", "\u0301", "\u202e", "'", '"', "\\", "`", "#", ";", "\t", "\x1b[31m")
+ODD = (
+    "\0", "\ufeff", "\r", "\u2028", "\ud800", "\u0301", "\u202e", "'", '"', "\\", "`", "#", ";", "\t", "\x1b[31m",
+    "\x0b", "\x0c", "\x1c", "\x85", "\u2060", "\U000e0001", "𒐫", "ﬃ", "İ", "ß", "٣", "²", "/*", "*/", "//", "??/",
+    "// phobos: ignore[PH203]", "// phobos: ignore-file[PH5]", "// phobos: assume uniform(p)", "// run: grid=4",
+    "// phobos: ignore", "// expect: fault=race",
+)  # fmt: skip
+CARDS = ("h200", "a100", "t4", "rtx4090", "sm_120", "b200")
+# How often each way of making a text is taken. What parses nearly always stands first.
+WAYS = {
+    "alike": 26, "graft": 24, "generated": 8, "derived": 6, "whole": 4,
+    "lines": 9, "tokens": 9, "letters": 6, "noise": 4, "blanks": 3, "deep": 0.6, "huge": 0.15,
+}  # fmt: skip
 
 
-@cache
-def kept() -> tuple[str, ...]:
-    """Kernels of this project: examples, corpus, the listings of suites and of rules."""
-    whole = [path for folder in ("examples", "tests/corpus") for path in sorted((ROOT / folder).glob("*.ph"))]
-    texts = [path.read_text(encoding="utf-8") for path in whole]
-    pages = [*sorted((ROOT / "tests/check").glob("*.md")), *sorted((ROOT / "phobos/check/rules").glob("*.py"))]
-    for page in pages:
-        texts += re.findall(r"^```ph[^\n]*\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
-    return tuple(text for text in texts if len(text) <= SHORT)
+@value
+class Input:
+    """A text, how it came about, and the configuration to check it with."""
+
+    number: int
+    way: str
+    text: str
+    configuration: Configuration
 
 
-def text_of(seed: int) -> str:
-    """The text of a seed."""
-    rng = random.Random(seed)
-    text = _kernel(rng)
-    match rng.choice(("whole", *["alike"] * 6, "lines", "tokens", "letters", "noise")):
+def input_of(number: int) -> Input:
+    """The input of a number."""
+    if number < len(seeds()):
+        seed = seeds()[number]
+        return Input(number, "seed", seed.text, seed.configuration)
+    rng = random.Random(number)
+    (way,) = rng.choices(list(WAYS), list(WAYS.values()))
+    seed = _seed(rng)
+    text = _made(rng, way, seed.text)
+    return Input(number, way, text, _configuration(rng, text, seed.configuration))
+
+
+def text_of(number: int) -> str:
+    return input_of(number).text
+
+
+def _made(rng: random.Random, way: str, text: str) -> str:
+    match way:
         case "alike":
             return _alike(rng, text, rng.choice((1, 1, 2, 4)))
+        case "graft":
+            for _ in range(rng.choice((1, 1, 1, 2, 3))):
+                text = grafted(rng, text, text if rng.random() < 0.4 else _seed(rng).text)
+            return text
+        case "generated":
+            return generate(rng.randrange(10**6)).text
+        case "derived":
+            return derive.file(rng)
         case "lines":
             return _lines(rng, text)
         case "tokens":
@@ -53,14 +87,37 @@ def text_of(seed: int) -> str:
         case "noise":
             size = rng.choice((0, 1, 10, 200))
             return "".join(rng.choice((*NUMBERS, *NAMES, *WORDS, *SIGNS, *ODD, " ", "\n")) for _ in range(size))
+        case "blanks":
+            return _blanks(rng, text)
+        case "deep":
+            return _deep(rng, text)
+        case "huge":
+            return _huge(rng)
     return text
 
 
-def _kernel(rng: random.Random) -> str:
-    if rng.random() < 0.4:
-        return generate(rng.randrange(10**6)).text
-    text = rng.choice(kept())
-    return text + "\n" + rng.choice(kept()) if rng.random() < 0.1 else text
+def _seed(rng: random.Random) -> Seed:
+    if rng.random() < 0.2:
+        return Seed(generate(rng.randrange(10**6)).text)
+    seed = rng.choice(seeds())
+    return Seed(seed.text + "\n" + rng.choice(seeds()).text, seed.configuration) if rng.random() < 0.1 else seed
+
+
+def _configuration(rng: random.Random, text: str, own: Configuration) -> Configuration:
+    """Mostly the seed's own; else with `--set`, `--target` and sizes as a user may give them."""
+    if rng.random() < 0.8:
+        return own
+    names = sorted(set(re.findall(r"\b[A-Z]\w*\b", text)))[:8] or ["N"]
+    numbers = (0, 1, 2, 3, 8, 31, 64, 128, 4096, 2**31, 2**63 - 1)
+    match rng.randrange(4):
+        case 0:
+            return replace(own, constants=((rng.choice(names), rng.choice(numbers)),))
+        case 1:
+            return replace(own, target=tuple(rng.sample(CARDS, rng.choice((1, 2)))))
+        case 2:
+            return replace(own, sizes=tuple((name, rng.choice(numbers)) for name in rng.sample(names, 1)))
+    kernels = re.findall(r"\bkernel\s+(\w+)", text)
+    return replace(own, kernel="+".join(kernels[:2])) if len(set(kernels)) == len(kernels) and kernels else DEFAULT
 
 
 def _alike(rng: random.Random, text: str, changes: int) -> str:
@@ -102,7 +159,7 @@ def _lines(rng: random.Random, text: str) -> str:
             case 2 if lines:
                 lines.insert(rng.randrange(len(lines)), lines.pop(at))
             case _:
-                lines.insert(at, rng.choice(rng.choice(kept()).split("\n")))
+                lines.insert(at, rng.choice(rng.choice(seeds()).text.split("\n")))
     return "\n".join(lines)
 
 
@@ -130,3 +187,60 @@ def _letters(rng: random.Random, text: str, changes: int) -> str:
             any_letter = chr(rng.choice((rng.randrange(128), rng.randrange(0x110000))))
             letters.insert(at, rng.choice((*ODD, *SIGNS, any_letter)))
     return "".join(letters)
+
+
+def _blanks(rng: random.Random, text: str) -> str:
+    """Other line ends, other indents, comments and marks of byte order where they may stand."""
+    match rng.randrange(6):
+        case 0:
+            return text.replace("\n", "\r\n")
+        case 1:
+            return text.replace("\n", "\r")
+        case 2:
+            return "\ufeff" + text
+        case 3:
+            return re.sub(r"(?m)^ +", lambda m: rng.choice(("", "\t", "        ", "\u00a0")), text)
+        case 4:
+            return re.sub(r"\n", lambda m: rng.choice(("\n", "\n\n\n", "  // ü\n", " ;\n", "\n// \U0001f600\n")), text)
+    return re.sub(r" ([-+*/=<>]+|:\+) ", lambda m: rng.choice((m[1], m[0], f"  {m[1]}\t")), text)
+
+
+def _deep(rng: random.Random, text: str) -> str:
+    """Nested as nobody writes: brackets, blocks, `else if`, operators, calls, subscripts."""
+    depth = rng.choice((40, 250, 256, 257, 300, 2_000))
+    inner = rng.choice(("1", "p", "X[0]", ""))
+    expression = rng.choice((
+        "(" * depth + inner + ")" * rng.choice((depth, depth, depth - 1, 0)),
+        "X[" * depth + inner + "]" * depth,
+        "-" * depth + inner,
+        " + ".join([inner or "1"] * depth),
+        "exp(" * depth + inner + ")" * depth,
+        inner + ".x" * depth,
+        " < ".join(["p"] * depth),
+    ))  # fmt: skip
+    head = "kernel k(X: tensor<f32>[N]) {\n  let p = ctx.block.x\n"
+    match rng.randrange(4):
+        case 0:
+            return f"{head}  X[p] = {expression}\n}}\n"
+        case 1:
+            opened = rng.choice(("if p < 2 {", "while p < 2 {", "for i in range(0, 2) {", "{"))
+            return head + f"{opened}\n" * depth + "X[p] = 1.0\n" + "}\n" * rng.choice((depth, depth, 1)) + "}\n"
+        case 2:
+            return head + "if p < 1 {\n}" + " else if p < 2 {\n}" * depth + "\n}\n"
+    at = rng.randrange(len(text) + 1)
+    return text[:at] + expression + text[at:]
+
+
+def _huge(rng: random.Random) -> str:
+    """Large files, long lines, long names."""
+    match rng.randrange(5):
+        case 0:
+            return "\n".join(rng.choice(seeds()).text for _ in range(40))
+        case 1:
+            return "kernel k(X: tensor<f32>[N]) {\n" + "  X[0] = 1.0 + X[1]\n" * 800 + "}\n"
+        case 2:
+            return "kernel " + "k" * 50_000 + "(X: tensor<f32>[N]) {\n}\n"
+        case 3:
+            dims = ", ".join(f"N{i}" for i in range(300))
+            return f"kernel k(X: tensor<f32>[{dims}]) {{\n  X[{dims}] = 0.0\n}}\n"
+    return "// " + "x" * 200_000 + "\nkernel k(" + ", ".join(f"a{i}: i32" for i in range(2_000)) + ") {\n}\n"

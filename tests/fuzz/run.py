@@ -1,103 +1,145 @@
-"""`make fuzz`: texts in numbers, from the seed where the last run ended, on all cores; what raised, hung or grew.
+"""`make fuzz`: inputs in numbers, from where the last run ended, on all cores; what raised, hung or grew.
 
 python -m tests.fuzz.run --inputs 100000           # go on, and keep the sums in RESULTS.md
 python -m tests.fuzz.run --from 0 --inputs 300     # these, and write nothing
-python -m tests.fuzz.run --show 137                # one seed: its text and what became of it
+python -m tests.fuzz.run --file sums.md --from 200000 --inputs 100000 --seconds 200
+                                                   # sums of their own, begun there, gone on with when called again
+python -m tests.fuzz.run --add sums.md             # to those in RESULTS.md
+python -m tests.fuzz.run --show 137                # one input: its text, what became of it, the smallest like it
 
-The run fails if anything went wrong, if less than half of the texts parse, or, over 50 000 inputs and more, if a rule
-was never raised.
+The run fails if anything went wrong, if less than half of the texts parse, if a rule was never raised, if a process
+keeps growing, or if the checker says of an input another thing than it said before. What went wrong is kept in
+build/fuzz, one smallest text of each kind.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import hashlib
+import math
 import os
-import resource
+import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from phobos.check import registry
-from tests.fuzz.inputs import text_of
-from tests.fuzz.stages import STAGES, Tried, tried
+from tests.fuzz import results
+from tests.fuzz.inputs import input_of
+from tests.fuzz.pool import CHUNK, Sums, all_tried
+from tests.fuzz.results import Total, chunks_from
+from tests.fuzz.seeds import ROOT
+from tests.fuzz.shrink import kind_of, shrunk
+from tests.fuzz.stages import tried
 
-KEPT = Path(__file__).with_name("RESULTS.json")
-MEMORY = 6 << 30  # bytes of addresses: what grows without bound meets it and is named
-MANY = 50_000
-# Raised by what a command is given besides the text: a target, a configuration, several kernels at once.
-NOT_BY_TEXT = frozenset({"PH902"})
-
-
-def bounded() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-
-
-def all_tried(seeds: Iterable[int], jobs: int) -> Iterator[Tried]:
-    if jobs == 1:
-        yield from map(tried, seeds)
-        return
-    with ProcessPoolExecutor(jobs, initializer=bounded) as pool:
-        yield from pool.map(tried, seeds, chunksize=32)
+KEPT = ROOT / "build" / "fuzz"
+WRITTEN_EVERY = 60.0  # seconds: a run that is stopped loses no more
+AGAIN = 0.02  # chunks of which the first input is tried a second time, by whichever process
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--inputs", type=int, default=100_000, help="how many")
-    parser.add_argument("--from", type=int, dest="first", help="the first seed; default: where RESULTS.json ends")
+    parser.add_argument("--from", type=int, dest="first", help="the first; default: where the file ends")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--seconds", type=float, help="end after this long")
-    parser.add_argument("--file", type=Path, default=KEPT, help="where sums are kept")
-    parser.add_argument("--show", type=int, metavar="SEED")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin nothing after that long")
+    parser.add_argument("--file", type=Path, help="of the sums; default: RESULTS.md, none with --from")
+    parser.add_argument("--add", type=Path, nargs="+", metavar="FILE", help="add sums of other runs, try nothing")
+    parser.add_argument("--show", type=int, metavar="N")
     options = parser.parse_args(arguments)
     if options.show is not None:
-        print(text_of(options.show))
-        print(tried(options.show))
-        return 0
-    keep = options.first is None
-    sums = json.loads(options.file.read_text(encoding="utf-8")) if keep and options.file.exists() else {}
-    first = sums.get("next", 0) if keep else options.first
-    stages: Counter[str] = Counter(sums.get("stages", {}))
-    codes: Counter[str] = Counter(sums.get("codes", {}))
-    wrong: list[str] = list(sums.get("wrong", ()))
-    total, started = int(sums.get("inputs", 0)), time.monotonic()
-    for one in all_tried(range(first, first + options.inputs), options.jobs):
-        total += 1
-        stages.update(one.stages)
-        codes.update(one.codes)
-        if one.wrong:
-            wrong.append(f"seed {one.seed}: {one.wrong}")
-            print(wrong[-1], flush=True)
-        if options.seconds and time.monotonic() - started > options.seconds:
-            break
-    print(report(total, stages, codes, time.monotonic() - started))
-    if keep:
-        after = first + total - int(sums.get("inputs", 0))
-        found = {"inputs": total, "next": after, "stages": stages, "codes": codes, "wrong": wrong}
-        options.file.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    return 1 if wrong or complaints(total, stages, codes) else 0
+        return show(options.show)
+    path: Path | None = options.file or (results.PATH if options.first is None else None)
+    sums = results.read(path) if path is not None else Total()
+    if options.add:
+        for file in options.add:
+            sums.add_all(results.read(file))
+        sums.write(options.file or results.PATH)
+        print(sums.table())
+        return 1 if sums.wrong or sums.complaints() else 0
+    sums.wrong = {number: said for number in sorted(sums.wrong) if (said := tried(number).wrong)}  # still
+    first = sums.covered[-1][1] if sums.covered else (options.first or 0)
+    changed = run(sums, first, options.inputs, options.jobs, options.seconds, path)
+    print(sums.table())
+    for number in keep(sums.wrong):
+        print(f"input {number}: {sums.wrong[number]}")
+    complaints = [*sums.complaints(), *changed]
+    print("\n".join(complaints))
+    if path is not None:
+        sums.write(path)
+    return 1 if sums.wrong or complaints else 0
 
 
-def complaints(total: int, stages: Counter[str], codes: Counter[str]) -> list[str]:
-    """What makes a run worth nothing."""
-    said = []
-    if stages["parsed"] * 2 < total:
-        said.append(f"only {stages['parsed']} of {total} texts parse")
-    if total >= MANY:
-        never = [code for code in registry.stems() if code not in codes and code not in NOT_BY_TEXT]
-        said += [f"never raised: {', '.join(never)}"] if never else []
-    return said
+def run(sums: Total, first: int, count: int, jobs: int, seconds: float, path: Path | None = None) -> list[str]:
+    """Try inputs and add them to `sums`; the inputs of which the checker said two things, as sentences."""
+    chunks = list(chunks_from(first, count, CHUNK))
+    again = {chunk[0] for chunk in random.Random(first).sample(chunks, math.ceil(len(chunks) * AGAIN))}
+    said: dict[int, str] = {}
+    spent: Counter[str] = Counter()
+    slowest: tuple[float, int] = (0.0, -1)
+    began = written = time.monotonic()
+    own = 0
+    for done in all_tried(chunks, jobs, seconds):
+        sums.add(done)
+        own += done.count
+        spent.update(done.seconds)
+        slowest = max(slowest, done.slowest)
+        if done.first in again:
+            said[done.first] = done.said
+        for number, wrong in done.wrong:
+            print(f"input {number}: {wrong}", flush=True)
+        if path is not None and time.monotonic() - written > WRITTEN_EVERY:
+            sums.write(path)
+            written = time.monotonic()
+    took = time.monotonic() - began
+    each = 1e3 * took * jobs / max(own, 1)
+    print(f"{own} inputs from {first} on in {took:.0f} s by {jobs} processes; {each:.1f} ms each")
+    print(", ".join(f"{stage} {1e3 * spent[stage] / max(own, 1):.2f} ms" for stage in spent))
+    print(f"the slowest, input {slowest[1]}, took {slowest[0]:.1f} s; {memory(sums)}")
+    return _said_twice(said, jobs)
 
 
-def report(total: int, stages: Counter[str], codes: Counter[str], seconds: float) -> str:
-    lines = [f"{total} inputs, this run took {seconds:.0f} s"]
-    lines += [f"  {stage:<10} {stages[stage]:>8}  {100 * stages[stage] / max(total, 1):5.1f} %" for stage in STAGES]
-    never = [code for code in registry.stems() if code not in codes]
-    lines.append(f"  {len(codes)} codes raised" + (f"; never: {', '.join(never)}" if never else ""))
-    return "\n".join(lines + [f"  {said}" for said in complaints(total, stages, codes)])
+def _said_twice(said: dict[int, str], jobs: int) -> list[str]:
+    """Inputs of which the checker says another thing now, in processes that know other texts."""
+    changed = []
+    chunks = [(number, 1) for number in sorted(said, key=lambda n: hashlib.sha256(str(n).encode()).digest())]
+    done: Sums
+    for done in all_tried(chunks, jobs, 60.0):
+        if done.said != said[done.first] and not done.wrong:
+            changed.append(f"input {done.first}: first {said[done.first]!r}, then {done.said!r}")
+    return changed
+
+
+def memory(sums: Total) -> str:
+    ends = sorted(held[-1][1] for held in sums.processes.values()) or [0]
+    most = max((held[-1][0] for held in sums.processes.values()), default=0)
+    return f"processes ended with {ends[0] >> 20} to {ends[-1] >> 20} MiB after up to {most} inputs"
+
+
+def keep(wrong: dict[int, str]) -> list[int]:
+    """Write a smallest text of each kind into build/fuzz; the inputs that stand for a kind."""
+    kinds: dict[str, int] = {}
+    for number in sorted(wrong):
+        kinds.setdefault(kind_of(wrong[number]), number)
+    for number in kinds.values():
+        KEPT.mkdir(parents=True, exist_ok=True)
+        given = input_of(number)
+        hangs = "more than" in wrong[number] or "died" in wrong[number]
+        text = given.text if hangs else shrunk(given, wrong[number])
+        (KEPT / f"{number}.ph").write_bytes(text.encode("utf-8", "surrogatepass"))
+        print(f"--- input {number}, {given.way}: {wrong[number]}\n{text!r}", flush=True)
+    return list(kinds.values())
+
+
+def show(number: int) -> int:
+    given = input_of(number)
+    one = tried(number)
+    print(given.text)
+    print(given.configuration)
+    print(one)
+    if one.wrong:
+        print(f"the smallest like it: {shrunk(given, one.wrong)!r}")
+    return 1 if one.wrong else 0
 
 
 if __name__ == "__main__":

@@ -2,36 +2,72 @@
 
 from __future__ import annotations
 
+import os
+import random
 import time
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
-from tests.fuzz import run, stages
-from tests.fuzz.inputs import text_of
-from tests.fuzz.stages import STAGES, limit, tried
+from phobos.check import registry
+from phobos.value import replace
+from tests.fuzz import conversation, pool, results, run, shrink, stages
+from tests.fuzz.inputs import input_of
+from tests.fuzz.pool import Sums, all_tried
+from tests.fuzz.results import Total
+from tests.fuzz.seeds import raising, seeds
+from tests.fuzz.stages import STAGES, Tried, limit, tried
+
+SHORT = 200
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_three_hundred_inputs_raise_nothing() -> None:
-    found = [tried(seed) for seed in range(300)]
-    assert not [f"seed {one.seed}: {one.wrong}" for one in found if one.wrong]
-    reached = Counter(stage for one in found for stage in one.stages)
-    assert not run.complaints(len(found), reached, Counter())
-    assert all(reached[stage] > 15 for stage in STAGES), reached
+def test_the_seeds_raise_every_rule_and_some_inputs_behind_them_raise_nothing_else(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The short run: the seeds that raise a rule each, then inputs of every kind."""
+    sums = Total()
+    for first, count in ((0, raising()), (len(seeds()), SHORT)):
+        sums.add(pool.work(first, count))
+    print(sums.table())
+    assert not sums.wrong and not sums.complaints(), capsys.readouterr().out
+    assert all(sums.counts[f"stage {stage}"] for stage in STAGES if stage != "compiled"), sums.table()
+    assert sums.counts["stage parsed"] > sums.inputs / 2
 
 
-def test_a_seed_is_its_text() -> None:
-    assert text_of(11) == text_of(11) and len({text_of(seed) for seed in range(50)}) > 45
+def test_an_input_is_its_number() -> None:
+    first, again = input_of(5_011), input_of(5_011)
+    assert (first.text, first.configuration.constants) == (again.text, again.configuration.constants)
+    assert len({input_of(number).text for number in range(5_000, 5_050)}) > 45
+
+
+def test_seeds_stand_before_everything_that_grows_from_them() -> None:
+    assert raising() >= len(registry.stems())
+    assert input_of(0).text == seeds()[0].text and input_of(len(seeds())).way != "seed"
+
+
+def broken(*_: object) -> list[object]:
+    raise ZeroDivisionError("planted")
 
 
 def test_a_defect_is_named_with_its_stage(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(text: str) -> list[object]:
-        raise ZeroDivisionError("planted")
+    monkeypatch.setattr(stages, "findings", broken)
+    assert all("ZeroDivisionError: planted" in tried(number).wrong for number in range(5))
 
-    monkeypatch.setattr(stages, "check", broken)
-    found = [tried(seed) for seed in range(5)]
-    assert all("ZeroDivisionError: planted" in one.wrong for one in found)
+
+def test_a_defect_is_shrunk_to_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = stages.findings
+
+    def picky(path: str, text: str, configuration: object) -> object:
+        if "grid_barrier" in text and "persistent" in text:
+            raise ZeroDivisionError(f"at {len(text)}")
+        return whole(path, text, configuration)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(stages, "findings", picky)
+    given = next(one for one in map(input_of, range(200)) if tried(one.number).wrong)
+    small = shrink.shrunk(given, tried(given.number).wrong)
+    assert "grid_barrier" in small and "persistent" in small and len(small) < 120, small
 
 
 def test_what_takes_too_long_is_ended() -> None:
@@ -39,6 +75,96 @@ def test_what_takes_too_long_is_ended() -> None:
         time.sleep(5)
 
 
+@pytest.mark.parametrize("what", ["hangs", "dies"])
+def test_a_process_that_hangs_or_dies_is_named_and_replaced(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no signal helps: the input is named, those before and behind it are tried all the same."""
+
+    def bad(number: int) -> Tried:
+        if number == 7:
+            time.sleep(60) if what == "hangs" else os._exit(3)
+        return Tried(number, "planted", (), (), "", {})
+
+    monkeypatch.setattr(pool, "tried", bad)
+    monkeypatch.setattr(pool, "HANGS", 1.5)
+    sums = Total()
+    for done in all_tried([(0, 5), (5, 5)], 1):
+        sums.add(done)
+    assert sums.covered == [(0, 10)] and [*sums.wrong] == [7]
+    assert sums.counts["way planted"] == 9
+
+
+def test_a_conversation_without_an_answer_is_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
+    from phobos.lsp.server import Protocol
+
+    def silent(self: Protocol, msg_id: object, *_: object, **__: object) -> None:
+        """Sends nothing."""
+
+    monkeypatch.setattr(Protocol, "_send_handler_result", silent)
+    monkeypatch.setattr(conversation, "SECONDS", 0.5)
+    with pytest.raises(conversation.Lost, match="has no answer"):
+        conversation.converse("kernel k() {\n}\n", random.Random(3))
+
+
+def test_a_conversation_that_loses_an_edit_is_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
+    from phobos.lsp.session import Opened
+
+    monkeypatch.setattr(Opened, "change", lambda *_: None)
+    lost = 0
+    for number in range(12):
+        try:
+            conversation.converse("kernel k() {\n}\n", random.Random(number))
+        except conversation.Lost as error:
+            lost += "holds another text" in str(error)
+    assert lost > 2
+
+
 def test_a_run_that_is_too_tame_fails() -> None:
-    assert run.complaints(10, Counter(parsed=4), Counter())
-    assert any("never raised" in said for said in run.complaints(run.MANY, Counter(parsed=run.MANY), Counter()))
+    tame = Total(covered=[(0, 10_000)], counts=Counter({"stage parsed": 4_000}))
+    assert any("texts parse" in said for said in tame.complaints())
+    assert any("never raised: PH001" in said for said in tame.complaints())
+
+
+def test_a_process_that_grows_without_end_fails() -> None:
+    sums = Total()
+    for n in range(100):
+        sums.add(Sums(n * 64, 64, process=1, resident_bytes=(300 + 20 * n) << 20, stages=Counter(parsed=64)))
+    assert any("grew from" in said for said in sums.complaints())
+
+
+def test_sums_are_kept_and_added(tmp_path: Path) -> None:
+    one, other = Total(), Total()
+    one.add(Sums(0, 64, Counter(parsed=50), Counter(PH001=3), wrong=[(5, "after checked: KeyError: 'x'")]))
+    other.add(Sums(64, 64, Counter(parsed=60), Counter(PH001=1)))
+    one.write(tmp_path / "one.md")
+    known = results.read(tmp_path / "one.md")
+    known.add_all(other)
+    assert known.covered == [(0, 128)] and known.next() == 128 and known.inputs == 128
+    assert known.counts["stage parsed"] == 110 and known.counts["code PH001"] == 4
+    assert known.wrong == {5: "after checked: KeyError: 'x'"}
+    with pytest.raises(ValueError, match="are in both"):
+        known.add_all(other)
+
+
+def test_what_the_checker_says_must_not_depend_on_what_it_saw_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "tried", lambda number: Tried(number, "planted", (), (), f"{time.monotonic()}", {}))
+    assert run.run(Total(), 0, 128, 1, 60.0)
+    monkeypatch.setattr(pool, "tried", lambda number: Tried(number, "planted", (), (), "same", {}))
+    assert not run.run(Total(), 0, 128, 1, 60.0)
+
+
+def test_every_stage_has_teeth(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of these breaks a promise, and an input goes wrong."""
+    plants = {
+        "format_text": lambda text, length=120: text + "\n//\n",
+        "fix_all": broken,
+        "render": broken,
+        "document": broken,
+        "spelled": broken,
+        "arguments": broken,
+        "parse": broken,
+    }
+    for name, plant in plants.items():
+        with monkeypatch.context() as patch:
+            patch.setattr(stages, name, plant)
+            wrong = (stages.tried_input(replace(input_of(n), number=n)).wrong for n in range(400))
+            assert next((said for said in wrong if said), None), name

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from lsprotocol import converters, types
-from pytest_lsp import client_capabilities
 
 _VSCODE: dict[str, Any] = {
     "general": {
@@ -94,6 +93,8 @@ ENCODINGS = {"neovim": "utf-8", "vscode": "utf-16", "emacs": "utf-32"}
 
 
 def capabilities(editor: str) -> types.ClientCapabilities:
+    if editor in ("neovim", "emacs"):
+        from pytest_lsp import client_capabilities  # VS Code's need no package
     match editor:
         case "neovim":
             return client_capabilities("neovim@0.11")

@@ -111,7 +111,7 @@ def test_accesses_that_all_differ_are_compared_up_to_a_limit_that_says_so(search
 def test_reads_beside_writes_of_one_tensor_are_compared_once_a_meaning(
     line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two hundred such lines took seven seconds: each read was held against each write, as often as they were written."""
+    """Two hundred such lines took seven seconds: each read was held against each write, equal or not."""
     made: list[int] = []
     whole = steady.Pair.disjoint
 

@@ -1,0 +1,152 @@
+"""Many inputs on many processes, each watched: one that hangs where no signal arrives is ended and named, one that
+dies is named and replaced, and how much memory each holds is told with what it did.
+"""
+
+from __future__ import annotations
+
+import multiprocessing as mp
+import os
+import resource
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+from tests.fuzz.stages import tried
+
+CHUNK = 64  # inputs a process is given at a time
+HANGS = 120.0  # seconds at one input: more than its own limit, which a signal keeps
+MEMORY = 6 << 30  # bytes of addresses: what grows without bound meets it and is named
+
+
+@dataclass
+class Sums:
+    """What became of some inputs. `said` is what the checker said of the first of them."""
+
+    first: int
+    count: int = 0
+    stages: Counter[str] = field(default_factory=Counter)
+    codes: Counter[str] = field(default_factory=Counter)
+    ways: Counter[str] = field(default_factory=Counter)
+    seconds: Counter[str] = field(default_factory=Counter)
+    wrong: list[tuple[int, str]] = field(default_factory=list)
+    slowest: tuple[float, int] = (0.0, -1)
+    said: str = ""
+    process: int = 0
+    resident_bytes: int = 0  # of the process when it was done
+
+
+def work(first: int, count: int, at: Any = None) -> Sums:
+    """Try inputs one after another; `at.value` says which one is tried."""
+    sums = Sums(first)
+    for number in range(first, first + count):
+        if at is not None:
+            at.value = number
+        began = time.perf_counter()
+        one = tried(number)
+        sums.slowest = max(sums.slowest, (time.perf_counter() - began, number))
+        sums.count += 1
+        sums.stages.update(one.stages)
+        sums.codes.update(one.codes)
+        sums.ways[one.way] += 1
+        sums.seconds.update(one.seconds)
+        if one.wrong:
+            sums.wrong.append((number, one.wrong))
+        if number == first:
+            sums.said = one.said
+    sums.process, sums.resident_bytes = os.getpid(), resident_bytes()
+    return sums
+
+
+def resident_bytes() -> int:
+    try:
+        return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:  # no /proc: the most it ever was
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def _serve(pipe: Connection, at: Any) -> None:
+    """A process: chunks in, sums out; `at` says which input it is at."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    while (chunk := pipe.recv()) is not None:
+        pipe.send(work(*chunk, at))
+
+
+@dataclass
+class _Worker:
+    pipe: Connection
+    process: Any
+    at: Any
+    chunk: tuple[int, int] = (0, 0)
+    seen: int = -1
+    since: float = 0.0
+
+
+def all_tried(chunks: Sequence[tuple[int, int]], jobs: int, seconds: float = float("inf")) -> Iterator[Sums]:
+    """The sums of every chunk (first, count), as they are done; after that many seconds no further one is begun."""
+    ends = time.monotonic() + seconds
+    left = list(reversed(chunks))
+    workers = [_begin() for _ in range(min(jobs, len(left)))]
+    try:
+        while workers:
+            for worker in workers:
+                if worker.chunk == (0, 0) and left and time.monotonic() < ends:
+                    _give(worker, left.pop())
+            workers = [worker for worker in workers if worker.chunk != (0, 0) or _end(worker)]
+            ready = wait([worker.pipe for worker in workers], timeout=1.0)
+            for number, worker in enumerate(workers):
+                if worker.pipe in ready:
+                    try:
+                        sums = worker.pipe.recv()
+                        worker.chunk = (0, 0)
+                    except (EOFError, OSError):
+                        sums = _lost(worker, left, "the process died")
+                        workers[number] = _begin()
+                    yield sums
+                elif worker.at.value != worker.seen:
+                    worker.seen, worker.since = worker.at.value, time.monotonic()
+                elif time.monotonic() - worker.since > HANGS:
+                    yield _lost(worker, left, f"more than {HANGS:g} s")
+                    workers[number] = _begin()
+    finally:
+        for worker in workers:
+            worker.process.kill()
+
+
+def _begin() -> _Worker:
+    context = mp.get_context("fork")
+    mine, theirs = context.Pipe()
+    at = context.Value("q", -1, lock=False)
+    process = context.Process(target=_serve, args=(theirs, at), daemon=True)
+    process.start()
+    theirs.close()
+    return _Worker(mine, process, at)
+
+
+def _give(worker: _Worker, chunk: tuple[int, int]) -> None:
+    worker.chunk, worker.seen, worker.since = chunk, -1, time.monotonic()
+    worker.at.value = chunk[0]
+    worker.pipe.send(chunk)
+
+
+def _end(worker: _Worker) -> bool:
+    """Let a process go that has nothing to do; False, so that it is left out."""
+    worker.pipe.send(None)
+    worker.process.join(10)
+    return False
+
+
+def _lost(worker: _Worker, left: list[tuple[int, int]], why: str) -> Sums:
+    """What a process was at is wrong; what it had before is tried again, what came after is still to come."""
+    number = int(worker.at.value)
+    first, count = worker.chunk
+    worker.process.kill()
+    worker.process.join()
+    if number + 1 < first + count:
+        left.append((number + 1, first + count - number - 1))
+    if number > first:
+        left.append((first, number - first))
+    return Sums(number, 1, wrong=[(number, why)])
