@@ -45,7 +45,7 @@ def test_what_is_no_frame_costs_itself(before: bytes) -> None:
     assert cut(before + GOOD + GOOD) == [b"[]", b"[]"]
 
 
-@pytest.mark.parametrize("header", [b"content-length:2\r\n", b"Content-Length: 2\r\nContent-Type: x; charset=utf-8\r\n"])
+@pytest.mark.parametrize("header", [b"content-length:2\r\n", b"Content-Length: 2\r\nContent-Type: x\r\n"])
 def test_a_header_is_read_as_headers_are(header: bytes) -> None:
     assert cut(header + b"\r\n[]" + GOOD) == [b"[]", b"[]"]
 
