@@ -78,6 +78,7 @@ ON_GPU = Work(
 )  # fmt: skip
 QUICK_ON_GPU = replace(ON_GPU, products=ON_GPU.products[1:2], schedules=(None,))
 ON_CPU = Work((Product("f32", GEMM, "float32", (4096, 1024, 1024)),), (512, 512, 256), (1,), (None,))
+QUICK_ON_CPU = Work((Product("f32", GEMM, "float32", (1024, 256, 256)),), (256, 256, 128), (1,), (None,))
 
 
 # --- on a worker ------------------------------------------------------------------------------------------------
@@ -278,11 +279,13 @@ def measured(work: Work, on_gpu: bool) -> Iterator[tuple[int, str, dict[str, flo
 
 
 def main() -> None:
-    cards = len(visible_cards())
-    on_gpu = cards > 1 and "--cpu" not in sys.argv
-    if cards == 1 and "--cpu" not in sys.argv:
-        sys.exit("there is one GPU, and two are compared: `--cpu` compares workers of the reference runtime")
-    work = (QUICK_ON_GPU if "--quick" in sys.argv else ON_GPU) if on_gpu else ON_CPU
+    on_gpu = "--cpu" not in sys.argv and len(visible_cards()) > 1
+    if not on_gpu and os.environ.get("CUDA_VISIBLE_DEVICES") != "":
+        # Once its driver is up a process cannot look away from a card any more.
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+        os.execv(sys.executable, [sys.executable, *sys.argv])
+    quick = "--quick" in sys.argv
+    work = (QUICK_ON_GPU if quick else ON_GPU) if on_gpu else QUICK_ON_CPU if quick else ON_CPU
     found: dict[str, dict[int, dict[str, float]]] = defaultdict(dict)
     for count, what, numbers in measured(work, on_gpu):
         found[what][count] = numbers

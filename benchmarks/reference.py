@@ -10,12 +10,10 @@ import argparse
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from statistics import median
-from time import perf_counter
 from typing import Any
 
 import numpy as np
-from figures import Figure, finish
+from figures import Figure, finish, medians
 
 import phobos
 
@@ -177,22 +175,13 @@ def cases() -> list[Case]:
     return out
 
 
-def timed(function: Callable[[], Any]) -> tuple[float, Any]:
-    started = perf_counter()
-    result = function()
-    return 1e3 * (perf_counter() - started), result
-
-
 def measure(case: Case) -> dict[str, Any]:
-    verdict = timed(case.ours)[1]
-    timed(case.theirs)
-    ours, theirs = [], []
-    for _ in range(case.rounds):
-        theirs.append(timed(case.theirs)[0])
-        ours.append(timed(case.ours)[0])
-    ratio = median(ours) / median(theirs)
+    verdict = case.ours()
+    case.theirs()
+    theirs, ours = medians([case.theirs, case.ours], case.rounds)
     return {
-        "name": case.name, "ours_ms": median(ours), "numpy_ms": median(theirs), "ratio": ratio, "target": case.target,
+        "name": case.name, "ours_ms": 1e3 * ours, "numpy_ms": 1e3 * theirs, "ratio": ours / theirs,
+        "target": case.target,
         "block_phases": verdict.block_phases, "batched": verdict.batched,
     }  # fmt: skip
 

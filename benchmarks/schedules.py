@@ -57,7 +57,9 @@ kernel phases(X: tensor<f32>[FIRST, 1024], Y: tensor<f32>[FIRST, 1024], Z: tenso
   let b = ctx.block.x
   let w = ctx.blocks.x
 """
-TOGETHER = PHASES + f"""
+TOGETHER = (
+    PHASES
+    + f"""
   let each = (FIRST + SECOND + w - 1) / w
   let lo = b * each
   let hi = lo + each
@@ -73,7 +75,10 @@ TOGETHER = PHASES + f"""
   }}
 }}
 """
-ONE_BY_ONE = PHASES + f"""
+)
+ONE_BY_ONE = (
+    PHASES
+    + f"""
   for v in range(b, FIRST, w) {{{FIRST}
   }}
   grid_barrier(BAR)
@@ -81,6 +86,7 @@ ONE_BY_ONE = PHASES + f"""
   }}
 }}
 """
+)
 
 SCHEDULES: tuple[dict[str, Any], ...] = tuple(
     {"schedule": schedule, "l2_group": group}
@@ -97,6 +103,7 @@ def timed(made: Kernel, arrays: tuple[Any, ...], how: dict[str, Any], want: Any)
 
 
 def under_schedules(text: str, arrays: tuple[Any, ...], groups: tuple[int | None, ...]) -> list[list[object]]:
+    """Each schedule with each of the groups, its result that of the flat one, and its time."""
     made = kernel(text)
     arrays[-1].fill(0)
     made(*arrays)
@@ -143,15 +150,8 @@ def main() -> None:
     figures["uneven"] = under_schedules(UNEVEN, (x, cupy.zeros_like(x)), (None,))
     tables.append(table("uneven elementwise work, 3001 x 4 tiles of 0 to 96 rounds", head, figures["uneven"]))
     y = cupy.random.rand(1 << 26, dtype=numpy.float32)
-    made = kernel(STREAM)
-    out = cupy.zeros_like(y)
-    rows: list[list[object]] = []
-    for how in SCHEDULES[::4]:
-        plan = made.plan(y, out, **how)
-        times = micros(partial(made, y, out, **how), repeat=12)
-        rows.append([how["schedule"], "-", plan.workers, plan.rounds, times])
-    figures["stream"] = rows = [[*row, rows[0][4] / row[4]] for row in rows]  # type: ignore[operator]
-    tables.append(table("streaming, 64 Mi elements of f32, two read and one written", head, rows))
+    figures["stream"] = under_schedules(STREAM, (y, cupy.zeros_like(y)), (None,))
+    tables.append(table("streaming, 64 Mi elements of f32, two read and one written", head, figures["stream"]))
     figures["partitions"] = partitions()
     kept = {name: {"head": head, "rows": rows} for name, rows in figures.items()}
     head = ["tiles of the two phases", "one partition, us", "a partition each, us", "ratio"]

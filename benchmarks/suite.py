@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,8 @@ KEPT = 20  # runs of a machine
 
 @dataclass(frozen=True)
 class Part:
-    """One script. `quick` are its arguments where little time is to be spent."""
+    """One script. `quick` are its arguments where little time is to be spent; `needs` is a package that it cannot do
+    without, and the extra that it comes with."""
 
     name: str
     script: str
@@ -39,6 +41,7 @@ class Part:
     arguments: tuple[str, ...] = ()
     quick: tuple[str, ...] = ()
     needs_gpu: bool = False
+    needs: tuple[str, str] | None = None
 
 
 PARTS = (
@@ -46,6 +49,14 @@ PARTS = (
     Part("frontend", "frontend.py", "parse, semantics, check; growth; edits", (), ("--lines", "200", "--repeat", "1")),
     Part("lsp", "lsp.py", "the language server in an editing session", (), ("--quick", "--keys", "40")),
     Part("reference", "reference.py", "the reference runtime against NumPy", (), ("--only", "saxpy")),
+    Part(
+        "cluster",
+        "cluster.py",
+        "two GPUs against one, or two processes of the reference runtime",
+        (),
+        ("--quick",),
+        needs=("distributed", "cluster"),
+    ),
     Part("barrier", "barrier.py", "grid barriers and stages between them", needs_gpu=True),
     Part("stream", "stream.py", "kernels that move memory", needs_gpu=True),
     Part("gemm", "gemm.py", "products", needs_gpu=True),
@@ -84,6 +95,10 @@ def run(parts: Sequence[Part], *, quick: bool, gpu: tuple[bool, str], say: Calla
     for part in parts:
         if part.needs_gpu and not gpu[0]:
             yield Result(part.name, skipped=gpu[1])
+            continue
+        if part.needs is not None and find_spec(part.needs[0]) is None:
+            package, extra = part.needs
+            yield Result(part.name, skipped=f"`{package}` is not installed (pip install 'phobos-tools[{extra}]')")
             continue
         say(f"{part.name}: {part.about}")
         yield one(part, quick=quick)

@@ -96,6 +96,9 @@ def test_a_script_that_fails_is_a_line_and_not_the_end(tmp_path: Path) -> None:
 def test_parts_that_want_a_card_are_skipped_by_name(tmp_path: Path) -> None:
     (result,) = suite.run(suite.chosen(["gemm"]), quick=True, gpu=(False, "no card"), say=print)
     assert result.skipped == "no card" and suite.text([result]) == "gemm: skipped, no card\n"
+    part = suite.Part("x", "x.py", "what nobody has", needs=("no_such_package", "cluster"))
+    (result,) = suite.run([part], quick=True, gpu=(True, ""), say=print)
+    assert result.skipped == "`no_such_package` is not installed (pip install 'phobos-tools[cluster]')"
 
 
 def test_the_tables_go_into_results_in_place_of_their_own(tmp_path: Path) -> None:
