@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: run test test-gpu lint bench truth fuzz docs vsix unit editors clean help
+.PHONY: run test test-gpu lint bench truth fuzz docs vsix unit editors picture clean help
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -23,6 +23,7 @@ help:
 	@echo "make fuzz       texts in numbers through every stage, 100 000 more"
 	@echo "make docs       the site, into build/site"
 	@echo "make vsix       the VS Code extension, with the server inside"
+	@echo "make picture    the editor's picture in README, taken anew"
 
 # ---- set-up, a stamp file a step ------------------------------------------------------------------------------
 
@@ -88,6 +89,9 @@ editors: $(EDITORS)
 
 lint: $(VENV)/.dev
 	@$(PY) tests/stages.py lint
+
+picture: $(EDITORS)
+	@$(PY) -m tests.editors.picture
 
 # The interpreter is the caller's, with its own CUDA packages: nothing is installed into it.
 test-gpu:

@@ -6,6 +6,7 @@ console listing runs its `$ phobos` lines in a copy of the checkout; printed lin
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -106,6 +107,32 @@ def test_commands_print_what_is_shown(text: str, checkout: Path) -> None:
                 words += ["--output-format", "full"]
                 done = subprocess.run(words, cwd=checkout, env=environment, capture_output=True, text=True, timeout=120)
             assert re.fullmatch(wanted, done.stdout.strip(), re.S), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("text", listings("yaml"))
+def test_the_commands_of_jobs_run(text: str, checkout: Path) -> None:
+    """Their form is tests/house/test_ci.py's; here, that the commands of ours in them work as they stand."""
+    for command in re.findall(r"\bphobos (?:check|fmt|run) .*", text):
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "GITHUB_ACTIONS": "true"}
+        words = [sys.executable, "-m", *command.split()]
+        done = subprocess.run(words, cwd=checkout, env=environment, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stdout + done.stderr
+        if "--output-file" in command:
+            assert json.loads((checkout / words[words.index("--output-file") + 1]).read_text()) is not None
+
+
+@pytest.mark.parametrize("text", [one for one in listings("text") if "// run:" in one.values[0]])  # type: ignore[attr-defined]
+def test_headers_that_are_shown_are_those_of_examples(text: str) -> None:
+    """tests/examples runs every example by its headers."""
+    known = {
+        line for file in (ROOT / "examples").glob("*.ph") for line in file.read_text(encoding="utf-8").splitlines()
+    }
+    assert set(text.splitlines()) <= known
+
+
+def test_the_pictures_of_the_readme_are_there_and_small() -> None:
+    pictures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert pictures and all((ROOT / name).stat().st_size < 200_000 for name in pictures)
 
 
 def commands(text: str) -> Iterator[tuple[str, str]]:

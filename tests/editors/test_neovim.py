@@ -7,6 +7,7 @@ Both ways of starting are driven: `vim.lsp.config` and `vim.lsp.enable` (0.11 an
 import json
 import os
 import pty
+import re
 import select
 import subprocess
 import sys
@@ -174,3 +175,20 @@ def test_the_real_screen_shows_the_finding_and_the_hover(tmp_path: Path) -> None
         process.kill()
         process.wait()
         os.close(master)
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_what_the_page_on_editors_shows_is_taken(number: int, tmp_path: Path) -> None:
+    """The three set-ups of docs/editors.md: a plugin manager's table, the folder by hand, and no plugin at all."""
+    page = (ROOT / "docs/editors.md").read_text(encoding="utf-8")
+    text = re.findall(r"^```lua\n(.*?)^```$", page, re.M | re.S)[number]
+    text = text.replace("/path/to/phobos-tools", str(ROOT))
+    if text.startswith("{"):
+        text = f"vim.opt.runtimepath:append(({text.strip()}).dir)\n"
+    init = write(tmp_path, "init.lua", text)
+    probe = "io.stdout:write(vim.bo.filetype, ' ', tostring(vim.lsp.is_enabled('phobos')), '\\n') vim.cmd('qa!')"
+    done = subprocess.run(
+        [neovim(), "--headless", "--clean", "-u", init, "-i", "NONE", "-n", "kernel.ph", "-c", f"lua {probe}"],
+        cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.stdout.strip() == "phobos true", done.stdout + done.stderr

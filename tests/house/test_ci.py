@@ -6,12 +6,15 @@ No server has run them from here. What can be known without one is their form, a
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from phobos.cli.init import CI
 
@@ -54,6 +57,21 @@ def test_the_jobs_for_gitlab_are_ones(shown: dict[str, list[Path]]) -> None:
 
 def test_the_action_is_one() -> None:
     assert not refusal("github-actions", ROOT / "action.yml")
+
+
+def test_the_hooks_for_pre_commit_run_and_are_those_that_are_shown(tmp_path: Path) -> None:
+    hooks = {hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())}
+    shown = re.findall(r"- id: (\S+)", (ROOT / "docs/cli.md").read_text(encoding="utf-8"))
+    assert set(shown) == set(hooks)
+    shutil.copy(ROOT / "examples/saxpy.ph", tmp_path / "kernel.ph")
+    for hook in hooks.values():
+        assert re.search(hook["files"], "kernels/kernel.ph")
+        words = [sys.executable, "-m", *hook["entry"].split(), "kernel.ph"]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(
+            words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_a_mistake_would_be_seen(tmp_path: Path) -> None:
