@@ -5,7 +5,9 @@ site/try.mjs does what a visitor does and writes down what it saw; it is judged 
 
 import functools
 import http.server
+import json
 import os
+import runpy
 import subprocess
 import sys
 import threading
@@ -18,7 +20,7 @@ import pytest
 import phobos
 from phobos.check import registry
 from tests.docs.test_site import dead_links, fetched_from_elsewhere
-from tests.editors.parts import ROOT, pyodide
+from tests.editors.parts import ROOT, node_environment, pyodide
 from tests.editors.test_vscode import Tour, script
 
 HANG = (ROOT / "examples/hang.ph").read_text(encoding="utf-8")
@@ -52,11 +54,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def visit(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Tour:
+def visit(site: Path, tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Tour:
     with served(site) as address:
         variables = {"PHOBOS_SITE": address, "PHOBOS_FILE": (site / "try.html").as_uri()}
         tour = Tour(script("../site/try.mjs", tmp_path_factory.mktemp("visit"), variables, 300))
-    print(f"time to the first findings: {tour['first findings']['seconds']:.1f} s")
+    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled():
+        print(f"\nthe checker in the browser: {tour['first findings']['seconds']:.1f} s to the first findings")
     return tour
 
 
@@ -161,3 +165,28 @@ def test_the_site_with_the_page_is_whole(site: Path, visit: Tour) -> None:
 
 def test_a_rules_page_opens_its_example(visit: Tour) -> None:
     assert visit["from a rule"] == registry.manual("PH203").bad[0]
+
+
+def test_what_it_says_is_what_is_said_here(site: Path, tmp_path: Path) -> None:
+    """Word for word, notes too, on the examples, some of the corpus and every rule's own examples: another Python,
+    another word size (32 bits), the same answers."""
+    files = [*(ROOT / "examples").glob("*.ph"), *sorted((ROOT / "tests/corpus").glob("*.ph"))[::8]]
+    texts = [file.read_text(encoding="utf-8") for file in files]
+    for code in registry.stems():
+        texts += [*registry.manual(code).bad, *registry.manual(code).good]
+    (tmp_path / "texts.json").write_text(json.dumps(texts))
+    done = subprocess.run(
+        ["node", str(Path(__file__).parent / "site/same.mjs")],
+        env={
+            **node_environment(), "PHOBOS_PYODIDE": str(pyodide()), "PHOBOS_TEXTS": str(tmp_path / "texts.json"),
+            "PHOBOS_ARCHIVE": str(site / "browser/phobos.zip"),
+        },
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    answer = json.loads(done.stdout)
+    here = runpy.run_path(str(ROOT / "editors/browser/answers.py"))
+    for text, got in zip(texts, answer["got"], strict=True):
+        assert got["check"] == json.loads(here["check"](text, True))
+        assert got["formatted"] == json.loads(here["formatted"](text))
+    assert len(texts) > 150 and answer["version"].startswith("3.14")
