@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from phobos.codegen import spelling
 from phobos.codegen.emitted import Site
-from phobos.codegen.instrument import instrument_of
+from phobos.codegen.instrument import Instrument
 from phobos.codegen.spelling import Names
 from phobos.codegen.writer import Writer
 from phobos.diagnostic import Span
@@ -29,8 +29,9 @@ class View:
 
 class Context:
     def __init__(
-        self, lowered: Lowered, file: str, line_of: Callable[[Span], int], sites: list[Site], root: int = 0
-    ) -> None:
+        self, lowered: Lowered, file: str, line_of: Callable[[Span], int], sites: list[Site], instrument: Instrument,
+        root: int = 0,
+    ) -> None:  # fmt: skip
         self.lowered = lowered
         self.program = lowered.program
         self.layouts = lowered.layouts
@@ -39,7 +40,7 @@ class Context:
         self.names = Names()
         self.sites = sites  # of all kernels of the launch
         self.root = root
-        self.instrument = instrument_of(lowered.options.instrument)
+        self.instrument = instrument  # of the launch
         self.leave = "return;"  # how a block ends because the whole grid is to leave
         self.variables: dict[ir.Variable, str] = {}
         self.views: dict[ir.Variable, View] = {}
@@ -57,7 +58,7 @@ class Context:
         self.leaves: list[str] = []  # labels after inlined functions, innermost last
         self.wide: dict[str, int] = {}  # tensors accessed in more than one element at once, and the bytes of it
         self.stray = ""  # under `--debug`, what keeps the first index of this statement outside its table
-        self.watched = False  # something can stop the grid
+        self.watched = instrument.stops  # something can stop the grid
 
     # --- variables --------------------------------------------------------------------------------
 

@@ -121,12 +121,14 @@ def atomic(context: Context, statement: ir.Atomic) -> None:
     call = f"ph_atomic_{statement.kind}(&{point(context, lead)}, {operands})"
     out.line("__syncthreads();")
     if statement.result is None:
-        out.line(f"if (tid == 0) {call};")
+        with context.instrument.atomic(context, statement, lead):
+            out.line(f"if (tid == 0) {call};")
         out.line("__syncthreads();")
         return
     scratch = context.lowered.shared.places[context.lowered.scratches[statement]]
     slot = f"*(int*)(shared + {scratch.offset})"
-    out.line(f"if (tid == 0) {slot} = {call};")
+    with context.instrument.atomic(context, statement, lead):
+        out.line(f"if (tid == 0) {slot} = {call};")
     out.line("__syncthreads();")
     kind = spelling.VALUES[dtype_of(ir.VariableRef(statement.span, (), statement.result.type, statement.result))]
     name = context.name(statement.result)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from phobos.codegen.device_shadows import SHADOWS
+
 PIECES: dict[str, str] = {
     # --- scalars as they lie in memory ----------------------------------------------------------------
     "ph_f16": """\
@@ -647,6 +649,7 @@ __device__ __forceinline__ int ph_atomic_cas(int* p, int expected, int v) {
 }
 """,
 }
+PIECES |= SHADOWS
 """In the order in which they must stand. A piece is called by its own name."""
 
 _CALLED_AS = {"ph_exchange_at": ("ph_first_largest", "ph_exchange")}

@@ -408,6 +408,7 @@ def _store_stretch(context: Context, statement: ir.Store, view: View) -> None:
         text = combined(context, spelling.from_cell("old[0]", cells.dtype), cells.dtype, statement.op, value, element)
         out.line(f"const {spelling.CELLS[cells.dtype]} result = {spelling.to_cell(text, cells.dtype)};")
         at = cells.at(names)
+        context.instrument.stored(cells, "(&result)", at, 1)
         inside = cells.inside(at, range(rank))
         head = f"if ({inside}) " if inside else ""
         out.line(f"{head}{cells.base}[{cells.offset(at)}] = result;")

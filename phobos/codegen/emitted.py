@@ -13,8 +13,9 @@ from phobos.value import value
 class Site:
     """A place in the source that a stopped grid can name.
 
-    `what` is "barrier", "loop", "aligned", "bounds" or "step", or "phase": the barrier before a phase of kernels. Where
-    a persistent loop is traced, "block" is the work of one virtual block.
+    `what` is "barrier", "loop", "aligned", "bounds" or "step", or "phase": the barrier before a phase of kernels. An
+    instrument may ask for more: "block" is the work of one virtual block, and "load", "store" and "atomic" are accesses
+    to the tensor that is the subject.
     `root` is the kernel of the launch that it belongs to.
     """
 
@@ -29,9 +30,13 @@ class Site:
 class Argument:
     """One argument of the kernel. `name` is the tensor, scalar, dim, or pitched or mapped tensor, or "ROOT AXIS" of a
     grid; `box` the rows and columns that one bulk copy through a map moves. A "buffer" is what the instrument of that
-    name writes to."""
+    name writes to, a "shadow" is of a tensor's cells, "cells" how many they are, and "races" what all shadows have in
+    common."""
 
-    kind: Literal["tensor", "scalar", "dim", "pitch", "map", "grid", "word", "report", "timeout", "groups", "buffer"]
+    kind: Literal[
+        "tensor", "scalar", "dim", "pitch", "map", "grid", "word", "report", "timeout", "groups", "buffer",
+        "shadow", "cells", "races",
+    ]  # fmt: skip
     name: str
     ctype: str
     box: tuple[int, int] = (0, 0)

@@ -198,6 +198,7 @@ def _call(
                 cell = _within(context, call, table, cell)
             if isinstance(table, ir.TensorRef):
                 kind = table.tensor.dtype
+                cell = context.instrument.gathered(context, call, table.tensor, cell)
                 return spelling.convert(
                     spelling.from_cell(f"{context.tensors[table.tensor]}[{cell}]", kind), kind, dtype
                 )

@@ -1,24 +1,44 @@
 """What can be written into a kernel besides its own work, when somebody asks for it (`Options.instrument`).
 
-An `Instrument` is asked where a kernel begins, around each grid barrier, and around each virtual block of a persistent
-loop. The one that every kernel has by default adds nothing: not a byte of the text is different.
+An `Instrument` is asked where a kernel begins, before each statement, where cells are stored and atomics are done,
+around each grid barrier, and around each virtual block of a persistent loop. A launch has one. The one that it has by
+default adds nothing: not a byte of the text is different.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from phobos.codegen.emitted import Argument
 from phobos.codegen.writer import Writer
-from phobos.lowering.options import TRACE
+from phobos.lowering.options import RACES, TRACE
+from phobos.semantics import ir
+from phobos.semantics.program import Program
+
+if TYPE_CHECKING:
+    from phobos.codegen.context import Context
+    from phobos.codegen.leaves import Cells
+
+Entry = tuple[Argument, str]  # and the name that it has in the text
 
 
 class Instrument:
     """Adds nothing."""
 
-    def arguments(self) -> list[tuple[Argument, str]]:
+    stops = False  # it can stop the grid
+
+    def arguments(self) -> list[Entry]:
         """Buffers that the launch must bring, each with its name in the text."""
+        return []
+
+    def given(self, context: Context) -> list[Entry]:
+        """What it needs of the launch for each tensor of a kernel."""
+        return []
+
+    def parameters(self) -> list[tuple[str, str]]:
+        """What the function of one virtual block takes besides: a declaration each, and what is passed."""
         return []
 
     def opening(self, block: str) -> list[str]:
@@ -26,8 +46,29 @@ class Instrument:
         return []
 
     @contextmanager
-    def barrier(self, out: Writer, site: int) -> Iterator[None]:
-        """Around the statement that waits for the grid."""
+    def barrier(self, out: Writer, site: int, word: str, leave: str) -> Iterator[None]:
+        """Around the statement that waits for the grid, at `word`; `leave` is what a CTA does that is to leave."""
+        yield
+
+    def before(self, context: Context, statement: ir.Statement) -> None:
+        """In front of a statement."""
+
+    def reads(self, context: Context, roots: Sequence[ir.Expression]) -> None:
+        """In front of what is computed within a statement: the condition of a `while`."""
+
+    def gathered(self, context: Context, call: ir.BuiltinCall, tensor: ir.Tensor, cell: str) -> str:
+        """The index of one element of a table in memory."""
+        return cell
+
+    def stored(self, cells: Cells, array: str, at: tuple[str, ...], vector: int) -> None:
+        """In front of the store of `vector` cells from `array` to where `at` is the first of them."""
+
+    def stored_point(self, context: Context, access: ir.Access, cell: str) -> None:
+        """In front of the store of one cell."""
+
+    @contextmanager
+    def atomic(self, context: Context, statement: ir.Atomic, access: ir.Access) -> Iterator[None]:
+        """Around an atomic, which thread 0 does."""
         yield
 
     @contextmanager
@@ -44,14 +85,14 @@ class Instrument:
 class Trace(Instrument):
     """Each CTA writes down when it starts and ends, and when it comes to and leaves each barrier and virtual block."""
 
-    def arguments(self) -> list[tuple[Argument, str]]:
+    def arguments(self) -> list[Entry]:
         return [(Argument("buffer", TRACE, "unsigned long long*"), "trace_buffer")]
 
     def opening(self, block: str) -> list[str]:
         return [f"  ph_trace trace(trace_buffer, {block});"]
 
     @contextmanager
-    def barrier(self, out: Writer, site: int) -> Iterator[None]:
+    def barrier(self, out: Writer, site: int, word: str, leave: str) -> Iterator[None]:
         out.line("trace.begin();")
         yield
         out.line(f"trace.end({site}, 0);")
@@ -68,8 +109,10 @@ class Trace(Instrument):
         return True
 
 
-_KNOWN = {"": Instrument, TRACE: Trace}
+def instrument_of(name: str, programs: Sequence[Program]) -> Instrument:
+    """The instrument of a launch of these kernels."""
+    if name == RACES:
+        from phobos.codegen.shadows import Shadows  # which spells accesses, as its own users do
 
-
-def instrument_of(name: str) -> Instrument:
-    return _KNOWN[name]()
+        return Shadows(programs)
+    return Trace() if name == TRACE else Instrument()

@@ -76,6 +76,7 @@ def _statement(context: Context, statement: ir.Statement) -> None:
 
 def _spelled(context: Context, statement: ir.Statement) -> None:
     out = context.out
+    context.instrument.before(context, statement)
     match statement:
         case ops.Sync(reason=reason):
             out.line(f"__syncthreads();  // {comment(reason)}")
@@ -122,8 +123,9 @@ def _spelled(context: Context, statement: ir.Statement) -> None:
         case ir.Barrier(tensor=tensor):
             context.watched = True
             site = context.site("barrier", statement.span, statement.calls, tensor.name)
-            with context.instrument.barrier(out, site):
-                out.line(f"if (ph_grid_barrier(state, (unsigned*){context.tensors[tensor]}, {site})) {context.leave}")
+            word = f"(unsigned*){context.tensors[tensor]}"
+            with context.instrument.barrier(out, site, word, context.leave):
+                out.line(f"if (ph_grid_barrier(state, {word}, {site})) {context.leave}")
         case ir.Atomic():
             cooperative.atomic(context, statement)
         case ops.Reduce(result=result):
@@ -202,7 +204,10 @@ def _store_point(context: Context, statement: ir.Store) -> None:
     if single:
         out.line(f"{cell} = {text};")
     else:
-        out.line(f"if (tid == 0) {cell} = {spelling.to_cell(text, dtype)};")
+        text = spelling.to_cell(text, dtype)
+        if isinstance(base, ir.Tensor):
+            context.instrument.stored_point(context, access, text)
+        out.line(f"if (tid == 0) {cell} = {text};")
 
 
 def _for(context: Context, loop: ir.For) -> None:
@@ -261,6 +266,7 @@ def _while(context: Context, loop: ir.While) -> None:
         with out.block("for (;;)"):
             out.line(f"if (ph_poll(state, {rounds}, {since}, {site})) {context.leave}")
             _block(context, loop.prelude)
+            context.instrument.reads(context, (loop.condition,))
             out.line(f"if (!{scalar(context, loop.condition)}) break;")
             _block(context, loop.body)
 

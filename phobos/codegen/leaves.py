@@ -174,6 +174,7 @@ class Cells:
         out = self.context.out
         at = self.at(coordinates)
         vector = layout.vector if self.shape[-1] != 1 else 1
+        self.context.instrument.stored(self, array, at, vector)
         if not (masked and self.masked):
             width = self.width(layout) if vector > 1 else 1
             if width > 1:

@@ -21,6 +21,7 @@ from phobos.codegen.cards import STATIC_SHARED_BYTES
 from phobos.codegen.context import Context
 from phobos.codegen.device import pieces_for
 from phobos.codegen.emitted import Argument, Emitted, Site
+from phobos.codegen.instrument import Entry, Instrument, instrument_of
 from phobos.codegen.kernel import body, comment
 from phobos.codegen.writer import Writer
 from phobos.diagnostic import Span
@@ -32,7 +33,6 @@ from phobos.value import value
 
 AXES = "xyz"
 NUMBER = "blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z)"  # of a CTA
-Entry = tuple[Argument, str]  # and the name that it has in the text
 Merged = dict[tuple[str, str, tuple[int, int]], Entry]  # by kind, name and box
 
 
@@ -62,10 +62,10 @@ def emit(lowered: Lowered, file: str, line_of: Callable[[Span], int]) -> Emitted
 
 def _as_launched(part: Part) -> Emitted:
     lowered, program = part.lowered, part.lowered.program
-    context = Context(lowered, part.file, part.line_of, [])
+    instrument = instrument_of(lowered.options.instrument, [program])
+    context = Context(lowered, part.file, part.line_of, [], instrument)
     statements = body(context)
     barriers = {s.tensor for s in walk.statements(lowered.body) if isinstance(s, ir.Barrier)}
-    instrument = context.instrument
     entries = [*_given(context), *_stopping(context.watched, len(barriers) == 1), *instrument.arguments()]
     shared = _Shared([part])
     symbol = spelling.kernel_symbol(program.name)
@@ -95,8 +95,9 @@ def emit_work(name: str, phases: Sequence[Sequence[Part]], form: Form) -> Emitte
     sites: list[Site] = []
     parts = [part for of_phase in phases for part in of_phase]
     orders = [order for of_phase in form.phases for order in of_phase]
+    instrument = instrument_of(parts[0].lowered.options.instrument, [part.lowered.program for part in parts])
     roots = [
-        _Root(part, number, order, form.is_persistent, len(parts) > 1, names, sites)
+        _Root(part, number, order, form.is_persistent, len(parts) > 1, names, sites, instrument)
         for number, (part, order) in enumerate(zip(parts, orders, strict=True))
     ]
     left = iter(roots)
@@ -110,10 +111,9 @@ def emit_work(name: str, phases: Sequence[Sequence[Part]], form: Form) -> Emitte
     ]  # fmt: skip
     watched = len(phases) > 1 or any(root.context.watched for root in roots)
     merged: Merged = {}
-    for kinds in (("tensor", "scalar"), ("dim",), ("pitch",), ("map",)):
+    for kinds in (("tensor", "scalar"), ("dim",), ("pitch",), ("map",), ("shadow", "cells")):
         for argument in [argument for root in roots for argument, _ in root.given if argument.kind in kinds]:
             merged.setdefault(_identity(argument), (argument, names.fresh(argument.name)))
-    instrument = roots[0].context.instrument
     entries = [*merged.values(), *grids, *_stopping(watched, len(phases) > 1), *instrument.arguments()]
     shared = _Shared(parts)
     symbol = spelling.kernel_symbol(name)
@@ -126,7 +126,7 @@ def emit_work(name: str, phases: Sequence[Sequence[Part]], form: Form) -> Emitte
                 place = waiting.part.waits or program.named
                 sites.append(Site("phase", place, (), f"before `{program.name}`", waiting.number))
                 out.line("state.block = blockIdx.x, state.blocks = gridDim.x;")
-                with instrument.barrier(out, len(sites) - 1):
+                with instrument.barrier(out, len(sites) - 1, "state.word", "return;"):
                     out.line(f"if (ph_grid_barrier(state, state.word, {len(sites) - 1})) return;")
             with out.block() if len(phases) > 1 else nullcontext():
                 _phase(out, mine, form, merged)
@@ -146,7 +146,7 @@ class _Root:
 
     def __init__(
         self, part: Part, number: int, order: Order, again: bool, numbered: bool, names: spelling.Names,
-        sites: list[Site],
+        sites: list[Site], instrument: Instrument,
     ) -> None:  # fmt: skip
         self.part, self.number, self.axes, self.l2_group = part, number, order.axes, order.l2_group
         self.again = again  # it is called more than once
@@ -154,7 +154,7 @@ class _Root:
         self.several_in_phase = False
         program = part.lowered.program
         self.name = names.fresh(f"{program.name}_block")
-        self.context = Context(part.lowered, part.file, part.line_of, sites, number)
+        self.context = Context(part.lowered, part.file, part.line_of, sites, instrument, number)
         self.context.leave = "{ state.leaving = 1; return; }"
         self.statements = body(self.context)
         self.used = _used(part.lowered.body)
@@ -177,6 +177,7 @@ class _Root:
             parameters.append("unsigned char* const shared")
         if self.context.watched:
             parameters.append("ph_state& state")
+        parameters += [declared for declared, _ in self.context.instrument.parameters()]
         text = [f"// One block of `{self.part.lowered.program.name}`."]
         text += [
             f"__device__ __forceinline__ void {self.name}(",
@@ -196,6 +197,7 @@ class _Root:
             passed.append("shared")
         if self.context.watched:
             passed.append("state")
+        passed += [name for _, name in self.context.instrument.parameters()]
         return f"{self.name}({', '.join(passed)})"
 
 
@@ -312,7 +314,7 @@ def _given(context: Context) -> list[Entry]:
     found += [(Argument("pitch", name, "long long"), there) for name, there in context.pitches.items()]
     for (tensor, rows, columns), there in context.maps.items():
         found.append((Argument("map", tensor.name, "ph_map", (rows, columns)), there))
-    return found
+    return found + context.instrument.given(context)
 
 
 def _stopping(watched: bool, grouped: bool) -> list[Entry]:

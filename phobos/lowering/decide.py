@@ -11,7 +11,7 @@ from phobos.language.scalars import scalar
 from phobos.lowering import hazards, homes, ops, shared, walk
 from phobos.lowering.layouts import Layouts, Units, choose
 from phobos.lowering.normal import normalise
-from phobos.lowering.options import MULTIPLE, Options, room_bytes
+from phobos.lowering.options import MULTIPLE, RACES, Options, room_bytes
 from phobos.lowering.panels import ALIGNMENT_BYTES
 from phobos.lowering.pipelined import Means, Pipelines, pipelines_of
 from phobos.lowering.products import Product, against_tensor_cores, padded, products_of
@@ -104,7 +104,10 @@ def decide(program: Program, options: Options = DEFAULTS) -> Decisions:
     products = products_of(body, layouts, at_home, reasons, program.launch.threads, options.arch)
     small = _small_scratches(body, layouts)
     means = Means(at_home, _room(program, at_home, small, options), "pipeline" in program.flags, options)
-    pipelines = pipelines_of(body, products, means, values, origins)
+    if options.instrument == RACES:  # marks stand where statements do, so none runs rounds ahead
+        pipelines = Pipelines({}, {}, (), "races are looked for")
+    else:
+        pipelines = pipelines_of(body, products, means, values, origins)
     scratches = {s.statement: s for s in (*small, *_scratches(body, products, pipelines))}
     plan = shared.plan(body, at_home, list(scratches.values()), padded(products))
     return Decisions(program, body, origins, values, at_home, layouts, products, pipelines, scratches, plan)

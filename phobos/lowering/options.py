@@ -15,6 +15,7 @@ SHARED_BYTES = {
 """What a CTA may have after opting in, by architecture (CUDA C++ Programming Guide 13.0, "Compute Capabilities")."""
 
 TRACE = "trace"  # an instrument: each CTA writes down when it is where
+RACES = "races"  # an instrument: every access marks a shadow of its cell
 
 
 @value

@@ -38,7 +38,7 @@ struct Cta {
 struct Copy { void* to; const void* from; size_t bytes; bool inside; };
 struct Fiber { std::vector<Copy> open; std::vector<std::vector<Copy>> under_way; ucontext_t at; Cta* cta = nullptr; unsigned thread = 0; bool done = false; void* stack = nullptr; ~Fiber() { free(stack); } };
 
-static Index threadIdx, blockIdx, gridDim;
+static Index threadIdx, blockIdx, gridDim, blockDim;
 static unsigned threads_of_cta;
 static Fiber* current;
 static ucontext_t scheduler;
@@ -236,13 +236,14 @@ inline float __logf(float x) { return std::log(x); }
 inline float __int_as_float(int x) { float y; memcpy(&y, &x, 4); return y; }
 inline float __uint_as_float(unsigned x) { float y; memcpy(&y, &x, 4); return y; }
 inline unsigned __float_as_uint(float x) { unsigned y; memcpy(&y, &x, 4); return y; }
+inline long long __double_as_longlong(double x) { long long y; memcpy(&y, &x, 8); return y; }
 inline double __longlong_as_double(long long x) { double y; memcpy(&y, &x, 8); return y; }
 
 static void enter() { kernel_body(); current->done = true; swapcontext(&current->at, &scheduler); }
 
 // Runs the grid; gives the number of scheduling rounds, or -1 when nothing ended within `limit` rounds.
 static long long run_grid(unsigned gx, unsigned gy, unsigned gz, unsigned threads, size_t shared, int order, long long limit) {
-  gridDim.x = gx; gridDim.y = gy; gridDim.z = gz;
+  gridDim.x = gx; gridDim.y = gy; gridDim.z = gz; blockDim.x = threads;
   threads_of_cta = threads;
   const size_t blocks = (size_t)gx * gy * gz;
   std::vector<Cta> ctas(blocks);

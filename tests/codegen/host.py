@@ -114,6 +114,23 @@ template <int N, typename T> void ph_copy_async(T* to, const T* from, bool insid
 """,
     "ph_copies_end": "inline void ph_copies_end() { copies_end(); }\n",
     "ph_copies_wait": "template <int N> void ph_copies_wait() { copies_wait(N); }\n",
+    "ph_peek_long": """\
+inline unsigned long long ph_peek_long(const unsigned long long* p) {
+  yield_();
+  return *(volatile const unsigned long long*)p;
+}
+""",
+    "ph_put_long": "inline void ph_put_long(unsigned long long* p, unsigned long long x) { yield_(); *p = x; }\n",
+    "ph_swap_long": """\
+inline unsigned long long ph_swap_long(unsigned long long* p, unsigned long long expected, unsigned long long x) {
+  yield_();
+  unsigned long long old = *p;
+  if (old == expected) *p = x;
+  return old;
+}
+""",
+    "ph_count_long": "inline unsigned long long ph_count_long(unsigned long long* p) { return (*p)++; }\n",
+    "ph_in_order": "inline void ph_in_order() {}\n",
     "ph_now": "inline unsigned long long ph_now() { static unsigned long long t; return t += 1000000; }\n",
     "ph_multiprocessor": "inline unsigned ph_multiprocessor() { return 0; }\n",
     "ph_peek": "inline unsigned ph_peek(const unsigned* p) { yield_(); return *(volatile const unsigned*)p; }\n",

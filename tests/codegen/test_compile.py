@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from phobos.codegen import cards, nvrtc
 from phobos.codegen.emitted import Emitted
-from phobos.lowering.options import Options
+from phobos.codegen.shadows import shadowed
+from phobos.lowering.options import RACES, Options
 from phobos.runtime import compiling
+from phobos.runtime.conditions import stored_tensors
 from phobos.runtime.kernel import Kernels
 from tests.codegen.compare import emitted, read
 
@@ -49,6 +52,21 @@ def test_compiles(number: int) -> None:
         made = compiling.build(module, unit, Options(arch=arch, multiples=tuple(sorted(unit.program.dims))))
         assert 0 < made.registers <= 255
         assert made.occupancy(cards.LIMITS[arch]).ctas_per_sm >= 1
+
+
+@pytest.mark.parametrize("number", range(0, len(FILES), 4), ids=[path.stem for path in FILES[::4]])
+def test_compiles_where_races_are_looked_for(number: int) -> None:
+    """A quarter of the files, on every architecture in turn. What is written otherwise does not know of shadows."""
+    path, arch = FILES[number], ARCHS[number // 4 % len(ARCHS)]
+    for kernel in Kernels(str(path), path.read_text()):
+        module, unit = kernel.analysed()
+        options = Options(arch=arch, multiples=tuple(sorted(unit.program.dims)))
+        made = compiling.spelled(module, unit, replace(options, instrument=RACES))
+        assert nvrtc.compile_text(made.text, "test.cu", arch).log == ""
+        stored = {argument.name for argument in made.arguments if argument.kind == "shadow"}
+        assert stored == shadowed([unit.program]) <= set(stored_tensors(unit.program))
+        plain = compiling.spelled(module, unit, options)
+        assert not re.search(r"ph_races|_seen\(|_shadow", plain.text)
 
 
 @pytest.mark.parametrize("arch", ARCHS)

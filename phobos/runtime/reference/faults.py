@@ -85,3 +85,45 @@ def verb(blocks: Sequence[int], stem: str) -> str:
 
 def cell(name: str, index: Sequence[int]) -> str:
     return f"{name}[{', '.join(map(str, index))}]"
+
+
+@value
+class Touch:
+    """One of two accesses that race: `does` is "load", "store" or "atomic", `stored` what it leaves, where known."""
+
+    block: int
+    does: str
+    span: Span
+    calls: tuple[Span, ...]
+    stored: str | None = None
+
+
+def race(name: str, index: Sequence[int], mine: Touch, theirs: Touch) -> Fault:
+    """The fault of two blocks at one cell, told from the access that stands later in the text."""
+    where = cell(name, index)
+    block, other = mine.block, theirs.block
+    low, high = min(block, other), max(block, other)
+    if mine.does == theirs.does == "store":
+        message = f"blocks {other} and {block} store different values to {where} in one phase"
+        words = {one.block: f"block {one.block} stores {one.stored or f'to {where}'} here" for one in (theirs, mine)}
+    else:
+        message = (
+            f"blocks {low} and {high} race on {where}: block {other} {_does(theirs.does)} it and block {block} "
+            f"{_does(mine.does)} it, and nothing orders them"
+        )
+        words = {one.block: f"block {one.block} {_does(one.does)} {where} here" for one in (theirs, mine)}
+    first, second = Site(mine.span, mine.calls, words[block]), Site(theirs.span, theirs.calls, words[other])
+    if second.span.owner == first.span.owner and second.span.start > first.span.start:
+        first, second = second, first
+    others: tuple[Site, ...] = (second,)
+    if first.span.start == second.span.start and first.span.end == second.span.end:
+        first = Site(first.span, first.calls, f"blocks {low} and {high} meet here")
+        others = ()
+    return Fault(
+        "race", message, first, blocks=(low, high), others=others,
+        help="put a `grid_barrier` between the two accesses, or let each block keep to cells of its own",
+    )  # fmt: skip
+
+
+def _does(access: str) -> str:
+    return {"load": "loads", "store": "stores to", "atomic": "has an atomic on"}[access]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from phobos.runtime.reference.faults import Fault, Site, block_list, cell
+from phobos.runtime.reference.faults import Touch, race
 from phobos.runtime.reference.group import Group
 from phobos.runtime.reference.machine import Buffer, Place
 from phobos.runtime.reference.numbers import Array, Value, bits
@@ -178,52 +178,10 @@ class Phases:
         earlier = self.places[int(places[tuple(spot)])]
         mine = None if values is None else _shown(np.broadcast_to(values, others.shape)[tuple(spot)])
         held = _shown(buffer.array[index])
-        raise race(buffer, index, (block, now, place), (other, then, earlier), mine, held)
-
-
-def race(
-    buffer: Buffer,
-    index: tuple[int, ...],
-    mine: tuple[int, str, Place],
-    theirs: tuple[int, str, Place],
-    stored: str | None,
-    held: str,
-) -> Fault:
-    """The fault, told from the access that stands later in the text."""
-    block, now, place = mine
-    other, then, earlier = theirs
-    where = cell(buffer.name, index)
-    if now == then == "store":
-        message = f"blocks {other} and {block} store different values to {where} in one phase"
-        words = {block: f"block {block} stores {stored} here", other: f"block {other} stores {held} here"}
-    else:
-        message = (
-            f"blocks {min(block, other)} and {max(block, other)} race on {where}: "
-            f"block {other} {_does(then)} it and block {block} {_does(now)} it, and nothing orders them"
-        )
-        words = {
-            block: f"block {block} {_does(now)} {where} here",
-            other: f"block {other} {_does(then)} {where} here",
-        }
-    first, second = Site(place.span, place.calls, words[block]), Site(earlier.span, earlier.calls, words[other])
-    if second.span.owner == first.span.owner and second.span.start > first.span.start:
-        first, second = second, first
-    others: tuple[Site, ...] = (second,)
-    if first.span.start == second.span.start and first.span.end == second.span.end:
-        first = Site(first.span, first.calls, f"blocks {min(block, other)} and {max(block, other)} meet here")
-        others = ()
-    return Fault(
-        "race",
-        message,
-        first,
-        blocks=(min(block, other), max(block, other)),
-        others=others,
-        help="put a `grid_barrier` between the two accesses, or let each block keep to cells of its own",
-    )
-
-
-def _does(access: str) -> str:
-    return {"load": "loads", "store": "stores to", "atomic": "has an atomic on"}[access]
+        raise race(
+            buffer.name, index, Touch(block, now, place.span, place.calls, mine),
+            Touch(other, then, earlier.span, earlier.calls, held),
+        )  # fmt: skip
 
 
 def _shown(element: Any) -> str:
@@ -320,7 +278,10 @@ class Clocks:
             stored = None
             if values is not None:
                 stored = _shown(np.broadcast_to(values, (1, *piece.lengths))[(0, *inner)])
-            raise race(buffer, index, (block, now, place), (other, kind, earlier), stored, _shown(buffer.array[index]))
+            raise race(
+                buffer.name, index, Touch(block, now, place.span, place.calls, stored),
+                Touch(other, kind, earlier.span, earlier.calls, _shown(buffer.array[index])),
+            )  # fmt: skip
 
     def read(self, group: Group, buffer: Buffer, piece: Piece, who: Array, place: Place) -> None:
         block = int(who[0])
@@ -364,4 +325,4 @@ class Clocks:
         self.clock[np.arange(self.blocks), np.arange(self.blocks)] += 1
 
 
-__all__ = ["Clocks", "Phases", "TooLarge", "block_list", "race"]
+__all__ = ["Clocks", "Phases", "TooLarge"]
