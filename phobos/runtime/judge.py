@@ -14,6 +14,7 @@ from phobos.errors import LaunchError
 from phobos.runtime import gate
 from phobos.runtime.binding import Bound
 from phobos.runtime.conditions import aligned, apart, stored_tensors
+from phobos.runtime.detections import words_of
 from phobos.runtime.faults import confirmed, raised, refusal
 from phobos.runtime.placing import Extents, Placement, place
 from phobos.runtime.plan import Check, PhasePlan, Plan
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from phobos.runtime.kernel import Kernel, LaunchOptions
 
 Phases = tuple[tuple[tuple[Program, Extents], ...], ...]
-DETECTIONS = ("races", "deadlock", "uninitialised", "bounds")
 RESIDENT = 8  # blocks of a persistent grid where nobody says how many
 
 
@@ -169,7 +169,7 @@ def judge(prepared: Prepared, judging: Judging) -> Verdict:
     """Run. Raises KernelFault, LaunchError."""
     bound = prepared.placement.bound
     program = bound.program
-    races = _detections(judging.detect)
+    races = "races" in words_of(judging.detect)
     if judging.scheduler is not None and judging.scheduler not in NAMES:
         raise LaunchError(f"no scheduler is called {judging.scheduler!r}: choose {', '.join(NAMES)}")
     options = Options(
@@ -236,14 +236,6 @@ def barrier_ready(bound: Bound) -> list[Check]:
             )  # fmt: skip
         checks.append(Check(f"barrier tensor `{name}`", f"i32, {size} elements, count 0", bound.line(tensor.span)))
     return checks
-
-
-def _detections(detect: str | tuple[str, ...]) -> bool:
-    words = [word.strip() for word in detect.split(",")] if isinstance(detect, str) else list(detect)
-    for word in words:
-        if word and word not in DETECTIONS:
-            raise LaunchError(f"nothing is called {word!r} that could be detected: choose {', '.join(DETECTIONS)}")
-    return "races" in words
 
 
 def _target_resident(kernel: Kernel, program: Program) -> tuple[int, str]:

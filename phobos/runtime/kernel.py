@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from phobos.errors import CheckError, LaunchError
 from phobos.runtime import gate
 from phobos.runtime.binding import Bound, bind
+from phobos.runtime.detections import words_of
 from phobos.runtime.placing import GridOption
 from phobos.runtime.plan import Plan
 from phobos.value import value
@@ -33,7 +34,7 @@ class LaunchOptions:
     bounds the workers of a persistent schedule. `schedule` is one of `phobos.semantics.schedules.KINDS`; `l2_group`
     puts so many blocks along x into a band, whose blocks run together. `keep` lets data stay on chip across barriers.
     `unchecked` launches in spite of what the checker found. `host_checks=False` leaves the promises of `@aligned` to
-    guards in the kernel. `tuned=False` ignores what `phobos tune` found.
+    guards in the kernel. `tuned=False` ignores what `phobos tune` found. `detect` is what to look for (`detections`).
     """
 
     constants: tuple[tuple[str, int], ...] = ()
@@ -49,6 +50,7 @@ class LaunchOptions:
     reserved_sms: int = 0
     host_checks: bool = True
     tuned: bool = True
+    detect: tuple[str, ...] = ()
 
 
 NO_OPTIONS = LaunchOptions()
@@ -287,16 +289,20 @@ class Kernel:
         reserved_sms: int = 0,
         host_checks: bool = True,
         tuned: bool = True,
+        detect: str | tuple[str, ...] = (),
         **named: Any,
     ) -> None:
         """Launch on the device of the arrays. Raises CheckError, LaunchError, KernelFault.
 
         What `phobos tune` found for this kernel, card and class of sizes is used where the arguments fix nothing
         otherwise; `tuned=False` ignores it.
+
+        `detect="races"` looks for races; on a GPU the launch then waits for its end, needs 32 bytes for each cell that
+        it may store to, and leaves out what would bypass the search. It raises KernelFault where two blocks race.
         """
         options = LaunchOptions(
             tuple(sorted((constants or {}).items())), grid, resident, schedule, l2_group, stream, timeout, unchecked,
-            debug, keep, reserved_sms, host_checks, tuned,
+            debug, keep, reserved_sms, host_checks, tuned, words_of(detect) if detect else (),
         )  # fmt: skip
         if self._again is not None and self._again.launch(arguments, named, options):
             return
@@ -305,7 +311,7 @@ class Kernel:
         bound = self.bound(arguments, named, dict(options.constants))
         if bound.device == "cpu":
             prepared, _ = tuning.attempt(self, bound, options, lambda o: self._prepared(bound, arguments, named, o))
-            self._judged(prepared)
+            self._judged(prepared, options.detect)
             return
         if not unchecked:
             self.demand(bound.module, bound.unit, on_device=True)
@@ -324,14 +330,14 @@ class Kernel:
         self, *arguments: Any, constants: Mapping[str, int] | None = None, grid: GridOption = None,
         schedule: str | None = None, l2_group: int | None = None, timeout: float | None = None,
         resident: int | None = None, keep: bool = True, reserved_sms: int = 0,
-        tuned: bool = True, **named: Any,
+        tuned: bool = True, detect: str | tuple[str, ...] = (), **named: Any,
     ) -> Plan:  # fmt: skip
         """Everything that a launch with these arguments would decide; nothing is launched."""
         from phobos.runtime import tuned as tuning
 
         options = LaunchOptions(
             tuple(sorted((constants or {}).items())), grid, resident, schedule, l2_group, None, timeout,
-            keep=keep, reserved_sms=reserved_sms, tuned=tuned,
+            keep=keep, reserved_sms=reserved_sms, tuned=tuned, detect=words_of(detect) if detect else (),
         )  # fmt: skip
         bound = self.bound(arguments, named, dict(options.constants))
         if bound.device == "cpu":

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from phobos.diagnostic import Diagnostic
 from phobos.errors import CheckError, InputError, KernelFault, LaunchError
 from phobos.runtime import gate
+from phobos.runtime.detections import Search
 from phobos.runtime.device import chosen
 from phobos.runtime.expect import Judged, judge_fault, judge_output
 from phobos.runtime.faults import confirmed
@@ -23,6 +24,7 @@ from phobos.runtime.headers import Expectation
 from phobos.runtime.kernel import Kernel, LaunchOptions
 from phobos.runtime.output import Summary, save, summary, writable
 from phobos.runtime.plan import Plan
+from phobos.runtime.sizes import duration
 from phobos.runtime.tuned import Choice, attempt, noted
 from phobos.value import replace, value
 
@@ -91,6 +93,7 @@ class Report:
     verdicts: tuple[str, ...]
     judged: tuple[Judged, ...]
     verified: tuple[str, bool] | None
+    search: Search | None
     code: int
 
     def text(self, colour: bool) -> str:
@@ -111,7 +114,9 @@ class Report:
         if self.elapsed_ms is not None:
             rate = self.bytes_moved / self.elapsed_ms / 1e6 if self.elapsed_ms else 0.0
             often = f", median of {self.repeat}" if self.repeat > 1 else ""
-            out.append(f"time {_time(self.elapsed_ms)}{often}, {rate:.3g} GB/s")
+            out.append(f"time {duration(self.elapsed_ms)}{often}, {rate:.3g} GB/s")
+        if self.search is not None:
+            out.append(str(self.search))
         if self.batched is not None:
             out.append(f"{self.batched[0]} of {self.batched[1]} block-phases ran in batches")
         out += [f"saved {name} to {path}" for name, path in self.saved]
@@ -159,6 +164,7 @@ class Report:
             "block_phases": None if self.batched is None else self.batched[1],
             "batched_block_phases": None if self.batched is None else self.batched[0],
             "fault": fault,
+            "search": None if self.search is None else self.search.as_dict(),
             "verdicts": list(self.verdicts),
             "findings": [as_dict(diagnostic, listing) for diagnostic in self.findings],
             "verified": None if self.verified is None else {"ok": self.verified[1], "message": self.verified[0]},
@@ -177,6 +183,7 @@ class _Done:
     arrays: dict[str, Any]
     elapsed_ms: float
     batched: tuple[int, int] | None
+    search: Search | None = None
 
 
 def perform(request: Request) -> Report:
@@ -228,7 +235,7 @@ def _perform(request: Request, shared: ClusterRun | None) -> Report:
         filled: dict[str, Any] = {
             "kernel": kernel, "device": device, "why_device": why, "plan": None, "findings": (), "outputs": {},
             "saved": (), "elapsed_ms": None, "bytes_moved": 0, "repeat": request.repeat, "batched": None, "fault": None,
-            "verdicts": (), "judged": (), "verified": None, "code": 0,
+            "verdicts": (), "judged": (), "verified": None, "search": None, "code": 0,
         }  # fmt: skip
         filled.update(parts)
         return Report(**filled)
@@ -254,6 +261,7 @@ def _perform(request: Request, shared: ClusterRun | None) -> Report:
         tuple(sorted(constants.items())), request.grid, request.resident, request.schedule, request.l2_group, None,
         request.timeout, request.unchecked, request.debug, request.keep,
         tuned=request.tuned and not _exact(request) and shared is None,
+        detect=detect if on_gpu and shared is None else (),
     )  # fmt: skip
     runner = _Runner(request, kernel, given, options, detect)
     try:
@@ -354,9 +362,18 @@ class _Runner:
 
         arrays = {name: held.copy() for name, held in self.given.arrays.items()}
         bound = self.kernel.bound((), self.named(arrays), dict(self.options.constants))
-        result = run(self.kernel, bound, self.watched(), device, self.request.repeat)
+        options = self.watched()
+        result = run(self.kernel, bound, options, device, self.request.repeat)
         self.made = self.explained(result.plan)
-        return _Done(self.made, bound, result.arrays, median(result.elapsed_ms), None)
+        search = None
+        if "races" in options.detect:
+            from phobos.runtime.cuda.detection import missed, shadow_bytes
+
+            plain = run(self.kernel, bound, replace(options, detect=()), device, self.request.repeat)
+            search = Search(
+                median(result.elapsed_ms), median(plain.elapsed_ms), shadow_bytes(bound), missed(bound)
+            )  # fmt: skip
+        return _Done(self.made, bound, result.arrays, median(result.elapsed_ms), None, search)
 
     def plan_of(self, shared: ClusterRun) -> Plan:
         assert self.request.shard is not None
@@ -445,7 +462,7 @@ def _finished(
     return report(
         plan=done.plan, outputs=outputs, saved=tuple(saved), elapsed_ms=done.elapsed_ms,
         bytes_moved=_moved(done.bound), batched=done.batched, verdicts=tuple(verdicts), judged=tuple(judged),
-        verified=verified, code=code,
+        verified=verified, search=done.search, code=code,
     )  # fmt: skip
 
 
@@ -529,10 +546,6 @@ def _line(kernel: Kernel, diagnostic: Diagnostic) -> int:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _time(ms: float) -> str:
-    return f"{ms:.3g} ms" if ms < 1000 else f"{ms / 1000:.3g} s"
 
 
 class _Progress:

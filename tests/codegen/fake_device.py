@@ -46,6 +46,7 @@ class FakeDriver:
         self.memory: list[Any] = []
         self.graphs: list[Callable[[], None]] = []
         self.capturing = False
+        self.free_bytes = 1 << 30
         self.order = 0
 
         def built(module: Any, unit: Any, options: Options) -> compiling.CompiledKernel:
@@ -69,6 +70,7 @@ class FakeDriver:
             "fill_words": self.fill,
             "read_words": lambda pointer, count: list((ctypes.c_uint * count).from_address(pointer)),
             "free": lambda pointer: None,
+            "free_bytes": lambda: self.free_bytes,
             "copy_in": lambda pointer, address, size: ctypes.memmove(pointer, address, size),
             "copy_out": lambda address, pointer, size: ctypes.memmove(address, pointer, size),
             "copy_within": lambda to, pointer, size, stream: ctypes.memmove(to, pointer, size),

@@ -9,8 +9,9 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 
 import numpy
 import pytest
@@ -47,20 +48,21 @@ def one_result(kernel: Kernel, given: Arguments, grid: int | None, atomics: bool
 _dead = ""  # why this process can use the card no more: a context does not survive some errors
 
 
-def outcome(seed: int) -> tuple[int, str, str]:
-    """The seed, what becomes of it (`ran`, `differs`, `faulty`, `several`, `refused`, `untried`), and a sentence."""
+def outcome(work: Callable[[int], tuple[str, str]], seed: int) -> tuple[int, str, str]:
+    """The seed, what `work` says becomes of it (or `differs`, `untried`), and a sentence."""
     global _dead
     if _dead:
         return seed, "untried", _dead
     try:
-        kind, said = _outcome(seed)
+        kind, said = work(seed)
     except driver.DriverError as error:
         _dead = str(error)
         kind, said = "differs", str(error)
     return seed, kind, f"seed {seed}: {said}"
 
 
-def _outcome(seed: int) -> tuple[str, str]:
+def outcome_of(seed: int) -> tuple[str, str]:
+    """`ran`, `differs`, `faulty`, `several` or `refused`, and what differs."""
     sample = generate(seed)
     kernel = Kernels("<text>", sample.text).one(sample.kernel)
     sizes = {name: values[len(values) // 2] for name, values in sample.sizes.items()}  # whole tiles as a rule
@@ -94,14 +96,14 @@ def _outcome(seed: int) -> tuple[str, str]:
     return "ran", ""
 
 
-def outcomes(seeds: Iterable[int]) -> dict[int, tuple[str, str]]:
+def over_processes(work: Callable[[int], tuple[str, str]], seeds: Iterable[int]) -> dict[int, tuple[str, str]]:
     """Every seed's outcome. What a process with a dead context left is tried again in fresh ones."""
     fresh = multiprocessing.get_context("spawn")  # a forked process cannot use the parent's context of the driver
     known: dict[int, tuple[str, str]] = {}
     left = list(seeds)
     while left:
         with ProcessPoolExecutor(min(14, os.cpu_count() or 1, len(left)), mp_context=fresh) as pool:
-            for seed, kind, said in pool.map(outcome, left, chunksize=max(1, min(16, len(left) // 28))):
+            for seed, kind, said in pool.map(partial(outcome, work), left, chunksize=max(1, min(16, len(left) // 28))):
                 known[seed] = kind, said
         again = [seed for seed in left if known[seed][0] == "untried"]
         assert len(again) < len(left)  # each process tries at least one
@@ -110,7 +112,7 @@ def outcomes(seeds: Iterable[int]) -> dict[int, tuple[str, str]]:
 
 
 def test_random_kernels_agree_with_the_reference() -> None:
-    known = outcomes(range(SEEDS)).values()
+    known = over_processes(outcome_of, range(SEEDS)).values()
     counts = Counter(kind for kind, _ in known)
     wrong = [said for kind, said in known if kind == "differs"]
     print(

@@ -81,6 +81,7 @@ def signature(arguments: tuple[Any, ...], named: dict[str, Any], options: Launch
     chosen = (
         options.constants, options.grid, options.schedule, options.l2_group, options.timeout, options.unchecked,
         options.debug, options.keep, options.reserved_sms, options.host_checks, options.tuned, options.resident,
+        options.detect,
     )  # fmt: skip
     return (tuple(parts), tuple(named), chosen)
 

@@ -277,6 +277,13 @@ def free(pointer: int) -> None:
     call("cuMemFree_v2", ctypes.c_uint64(pointer))
 
 
+def free_bytes() -> int:
+    """Memory of the current device that nobody has."""
+    free, total = ctypes.c_size_t(), ctypes.c_size_t()
+    call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
+    return free.value
+
+
 def allocate_mapped(size: int) -> tuple[int, int]:
     """Host memory that the device can write: its address here and its address there."""
     here, there = ctypes.c_void_p(), ctypes.c_uint64()

@@ -18,14 +18,15 @@ from typing import TYPE_CHECKING, Any
 from phobos.codegen import cards
 from phobos.codegen.emitted import Argument
 from phobos.errors import LaunchError
-from phobos.lowering.options import MULTIPLE, Options
+from phobos.lowering.options import MULTIPLE, RACES, Options
 from phobos.runtime.arrays import SIZES
 from phobos.runtime.binding import Bound, barrier_tensors, bind
 from phobos.runtime.compiling import CompiledKernel, build
 from phobos.runtime.conditions import aligned, apart, stored_tensors
-from phobos.runtime.cuda import driver
+from phobos.runtime.cuda import detection, driver
 from phobos.runtime.cuda.reports import Channel
 from phobos.runtime.cuda.streams import library_of, stream_of
+from phobos.runtime.detections import demand_on_gpu
 from phobos.runtime.faults import refusal
 from phobos.runtime.fusing import arranged, form_for
 from phobos.runtime.on_chip import Staying, staying
@@ -113,11 +114,13 @@ def prepared(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
 def lowering_for(bound: Bound, options: LaunchOptions, arch: str) -> Options:
     """What code for these arguments is specialised on, where their bases are aligned. No device is asked."""
     lowering = Options(
-        arch=arch, vectors=True, debug=options.debug, guards=not options.host_checks,
+        arch=arch, vectors=True, debug=options.debug or "bounds" in options.detect, guards=not options.host_checks,
         pitched=tuple(name for name, held in bound.tensors.items() if _is_pitched(held)),
         multiples=tuple(sorted(name for name, extent in bound.dims.items() if extent % MULTIPLE == 0)),
         maps=all(0 < extent <= driver.MOST_MAPPED for held in bound.tensors.values() for extent in held.shape),
     )  # fmt: skip
+    if "races" in options.detect:
+        lowering = replace(lowering, instrument=RACES)
     if isinstance(bound.program, FusedProgram):
         lowering = replace(lowering, form=form_for(bound, bound.program.fusion, options))
     return lowering
@@ -184,6 +187,7 @@ def _prepare(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
     fused = bound.program if isinstance(bound.program, FusedProgram) else None
     schedule = schedule_for(options.schedule, options.l2_group)
     possible(bound, schedule)
+    demand_on_gpu(options.detect, options.timeout)
     device = int(bound.device.partition(":")[2] or 0)
     checks = aligned(bound) if options.host_checks else []
     with driver.on(device) as context:
@@ -222,7 +226,10 @@ def _prepare(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
         if fused is None:
             work = work_of(bound, schedule, placement.grid, min(held, options.resident or held))
         notes: tuple[str, ...] = ()
-        if lowering.form is None:
+        if lowering.instrument == RACES:
+            checks += detection.checks(bound)
+            notes = detection.notes(bound)
+        elif lowering.form is None:
             chosen = staying(bound, placement.grid, options.keep)
             loaded, notes = _kept(bound, loaded, chosen, lowering, (device, context), placement.grid, multiprocessors)
         checks += placement.checks
@@ -362,6 +369,8 @@ def _timeout(kernel: Kernel, options: LaunchOptions, loaded: Loaded) -> tuple[fl
         return None, ""
     if options.timeout is not None:
         return options.timeout or None, "as asked for" if options.timeout else ""
+    if "deadlock" in options.detect:
+        return SUSPECT_TIMEOUT_S, "as deadlocks are looked for"
     for code in kernel.codes:
         if code in SUSPECT:
             return SUSPECT_TIMEOUT_S, f"because of {code}"
@@ -391,9 +400,14 @@ def run(ready: Ready, stream: int) -> None:
 
 
 def _enqueue(ready: Ready, stream: int) -> None:
-    bound, loaded = ready.bound, ready.loaded
+    loaded = ready.loaded
     emitted = loaded.compiled.emitted
     capturing = driver.is_capturing(stream)
+    if capturing and detection.looks(emitted):
+        raise refusal(
+            ready.bound.module, ready.bound.unit, None, "a launch that looks for races cannot be captured into a graph",
+            None,
+        )  # fmt: skip
     channel = None
     if emitted.watched:
         key = (ready.device, ready.context, _order(stream), loaded.function)
@@ -409,7 +423,32 @@ def _enqueue(ready: Ready, stream: int) -> None:
         if not capturing:
             _look(id(channel))
     addresses = _barrier_addresses(ready, channel, stream, capturing)
-    arguments = [_argument(a, ready, channel, addresses) for a in emitted.arguments]
+    if detection.looks(emitted):
+        assert channel is not None
+        _looking(ready, stream, channel, addresses)
+        return
+    _send(ready, stream, channel, addresses, capturing, None)
+
+
+def _looking(ready: Ready, stream: int, channel: Channel, addresses: dict[str, int]) -> None:
+    """A launch that looks for races: it is waited for, as its shadows are its own."""
+    shadows = detection.Shadows(ready, channel, next(iter(addresses.values()), channel.barrier(0)), stream)
+    try:
+        _send(ready, stream, channel, addresses, False, shadows)
+        driver.synchronize_stream(stream)
+        channel.races = shadows.seen()
+        _look(id(channel))
+    finally:
+        shadows.free()
+
+
+def _send(
+    ready: Ready, stream: int, channel: Channel | None, addresses: dict[str, int], capturing: bool,
+    shadows: detection.Shadows | None,
+) -> None:  # fmt: skip
+    bound, loaded = ready.bound, ready.loaded
+    emitted = loaded.compiled.emitted
+    arguments = [_argument(a, ready, channel, addresses, shadows) for a in emitted.arguments]
     pointers = (ctypes.c_void_p * max(len(arguments), 1))(*(ctypes.addressof(a) for a in arguments))
     grid = ready.work.launched
     try:
@@ -492,9 +531,21 @@ def _map(pointer: int, dtype: str, shape: tuple[int, ...], rows: int, columns: i
     return driver.encode_map(pointer, dtype, (shape[0], shape[1]), shape[1] * SIZES[dtype], (rows, columns))
 
 
-def _argument(argument: Argument, ready: Ready, channel: Channel | None, addresses: dict[str, int]) -> Any:
+def _argument(
+    argument: Argument, ready: Ready, channel: Channel | None, addresses: dict[str, int],
+    shadows: detection.Shadows | None,
+) -> Any:  # fmt: skip
     bound = ready.bound
     match argument.kind:
+        case "races":
+            assert shadows is not None
+            return ctypes.c_uint64(shadows.pointer)
+        case "shadow":
+            assert shadows is not None
+            return ctypes.c_uint64(shadows.rows[argument.name])
+        case "cells":
+            assert shadows is not None
+            return ctypes.c_longlong(shadows.counts[argument.name])
         case "tensor":
             held = bound.tensors.get(argument.name)
             return ctypes.c_uint64(addresses[argument.name] if held is None else held.pointer)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from phobos.codegen.emitted import Site
 from phobos.runtime.cuda import driver
+from phobos.runtime.cuda.detection import index_in
 from phobos.runtime.faults import raised
-from phobos.runtime.reference.faults import Fault, block_list
+from phobos.runtime.reference.faults import Fault, Touch, block_list, race
 from phobos.runtime.reference.faults import Site as FaultSite
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ LINE_WORDS = 32  # 128 bytes: no two barriers share a line
 GROUPS = 128  # of 64 CTAs each, for the barriers of large grids
 GROUP_CTAS = 64
 HEAD_WORDS = 12
+RACE = 5  # the code of that cause
 CAPACITY = 16384  # blocks whose place is written down when a grid is stopped
 
 
@@ -40,6 +42,7 @@ class Channel:
             self.here, self.there = driver.allocate_mapped(4 * (HEAD_WORDS + CAPACITY))
         self.report = (ctypes.c_uint * (HEAD_WORDS + CAPACITY)).from_address(self.here)
         self.report[10] = CAPACITY
+        self.races = 0  # seen by the last launch, where it looked for them
 
     def barrier(self, index: int) -> int:
         return self.pointer + 4 * LINE_WORDS * index
@@ -58,6 +61,9 @@ class Channel:
         code, site, block, generation = words[:4]
         values = [ctypes.c_longlong(words[4 + 2 * i] | words[5 + 2 * i] << 32).value for i in range(2)]
         blocks = words[9]
+        if code == RACE:
+            fault = _race(bound, sites, site, (block, generation), (values[0], values[1]), self.races)
+            return raised(bound.module, bound.unit, fault)
         waits = words[HEAD_WORDS : HEAD_WORDS + min(blocks, CAPACITY)]
         return raised(
             bound.module, bound.unit, _fault(code, sites, site, block, generation, values, blocks, waits, seconds)
@@ -73,6 +79,22 @@ class Channel:
         for i in range(HEAD_WORDS + CAPACITY):
             self.report[i] = 0
         self.report[10] = CAPACITY
+
+
+def _race(
+    bound: Bound, sites: tuple[Site, ...], number: int, mine: tuple[int, int], values: tuple[int, int], seen: int
+) -> Fault:
+    """Two blocks at one cell: `mine` are the block that found it and its phase, `values` the cell and the other."""
+    site, (block, phase) = sites[number], mine
+    at, other, there = values[0], values[1] & 0xFFFFFFFF, sites[values[1] >> 32]
+    fault = race(
+        site.subject, index_in(bound, site.subject, at),
+        Touch(block, site.what, site.span, site.calls), Touch(other, there.what, there.span, there.calls),
+    )  # fmt: skip
+    passed = "1 barrier" if phase == 1 else f"{phase} barriers"
+    count = "1 racing access was seen" if seen == 1 else f"{seen} racing accesses were seen"
+    fault.notes = (f"in phase {phase} ({passed} passed before); {count} until the run ended",)
+    return fault
 
 
 def _fault(
