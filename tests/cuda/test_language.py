@@ -11,16 +11,13 @@ from phobos.codegen import cards
 from phobos.codegen.emitted import Emitted
 from phobos.lowering.decide import DEFAULTS
 from phobos.lowering.options import Options
-from phobos.runtime.cuda import driver, launch
-from phobos.runtime.cuda.memory import DeviceArray
-from phobos.runtime.kernel import kernel as kernel_of
+from phobos.runtime.cuda import driver
 from phobos.runtime.reference.execute import Options as Execution
 from phobos.runtime.reference.execute import execute
-from phobos.semantics.grid import blocks_at
-from phobos.semantics.program import Settings
 from tests.codegen import compare
 from tests.codegen import test_language as on_host
 from tests.codegen.test_language import *  # noqa: F403
+from tests.cuda.conftest import case_of
 
 pytestmark = pytest.mark.gpu
 
@@ -38,30 +35,21 @@ def agree_on_card(
     options: Options = DEFAULTS,
     tolerance: float | None = None,
 ) -> Emitted:
-    sizes, params = dict(sizes or {}), dict(params or {})
-    settings = Settings(constants=tuple((constants or {}).items()))
-    _, unit = compare.unit_of(text, kernel, settings)
-    program = unit.program
-    grid = grid or blocks_at(program, {**sizes, **{k: v for k, v in params.items() if isinstance(v, int)}})
-    expected = compare.arrays_for(program, sizes, given or {})
+    case = case_of(text, sizes, params, kernel, grid, given, constants)
+    expected = case.arrays()
     typed = {
-        n: compare.TYPES[p.dtype](params[n]) if p.dtype in compare.TOLERANCES else params[n]
-        for n, p in program.params.items()
+        n: compare.TYPES[p.dtype](case.params[n]) if p.dtype in compare.TOLERANCES else case.params[n]
+        for n, p in case.program.params.items()
     }
-    execute(program, expected, typed, sizes, grid, Execution())
-    arrays = {n: DeviceArray(a, 0) for n, a in compare.arrays_for(program, sizes, given or {}).items()}
-    made = kernel_of(text, kernel)
-    where = grid[0] if program.is_persistent else grid
-    made(**arrays, **params, constants=dict(constants or {}), grid=where, timeout=20.0, unchecked=True)
-    launch.synchronize()
+    execute(case.program, expected, typed, case.sizes, case.grid, Execution())
+    got = case.launched()
     for name, want in expected.items():
-        allowed = tolerance or compare.TOLERANCES.get(program.tensors[name].dtype, 0.0)
-        got = arrays[name].numpy()
+        allowed = tolerance or compare.TOLERANCES.get(case.program.tensors[name].dtype, 0.0)
         numpy.testing.assert_allclose(
-            got.astype(numpy.float64), want.astype(numpy.float64), rtol=allowed, atol=allowed, err_msg=name
+            got[name].astype(numpy.float64), want.astype(numpy.float64), rtol=allowed, atol=allowed, err_msg=name
         )
     arch = cards.arch_of(*driver.capability(0))
-    return compare.emitted(text, kernel, Options(arch=arch, vectors=options.vectors), settings)
+    return compare.emitted(text, kernel, Options(arch=arch, vectors=options.vectors), case.settings)
 
 
 @pytest.fixture(autouse=True)

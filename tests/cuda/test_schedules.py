@@ -17,13 +17,11 @@ from phobos.runtime.cuda.memory import DeviceArray
 from phobos.runtime.given import arguments, constants_in
 from phobos.runtime.headers import Run
 from phobos.runtime.kernel import Kernel
-from phobos.runtime.kernel import kernel as kernel_of
-from phobos.semantics.grid import blocks_at
-from phobos.semantics.program import Settings
 from phobos.semantics.schedules import BLOCKED, INTERLEAVED, XYZ
 from tests.codegen import compare
 from tests.codegen import test_language as language
 from tests.codegen.test_language import *  # noqa: F403
+from tests.cuda.conftest import case_of
 from tests.run.test_schedules import ALL, ordinary
 
 pytestmark = pytest.mark.gpu
@@ -49,24 +47,13 @@ def alike_on_card(
     options: Options = DEFAULTS,
     tolerance: float | None = None,
 ) -> Emitted:
-    sizes, params = dict(sizes or {}), dict(params or {})
-    settings = Settings(constants=tuple((constants or {}).items()))
-    _, unit = compare.unit_of(text, kernel, settings)
-    program = unit.program
-    made = kernel_of(text, kernel)
-    if ordinary(made):
-        grid = grid or blocks_at(program, {**sizes, **{k: v for k, v in params.items() if isinstance(v, int)}})
-
-        def once(**how: object) -> dict[str, bytes]:
-            arrays = {n: DeviceArray(a, 0) for n, a in compare.arrays_for(program, sizes, given or {}).items()}
-            made(**arrays, **params, constants=dict(constants or {}), grid=grid, timeout=20.0, unchecked=True, **how)
-            launch.synchronize()
-            return {name: array.numpy().tobytes() for name, array in arrays.items()}
-
-        flat = once()
+    case = case_of(text, sizes, params, kernel, grid, given, constants)
+    if ordinary(case.made):
+        flat = case.launched()
         for how in HOW:
-            assert once(**how) == flat, how
-    return compare.emitted(text, kernel, options, settings)
+            for name, array in case.launched(**how).items():
+                assert array.tobytes() == flat[name].tobytes(), (name, how)
+    return compare.emitted(text, kernel, options, case.settings)
 
 
 @pytest.fixture(autouse=True)
