@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,9 @@ from phobos.errors import InputError, KernelFault, LaunchError
 from phobos.runtime.cluster import connect
 from phobos.runtime.cluster.connect import Cluster, Worker
 from phobos.runtime.cluster.running import collected
-from phobos.runtime.cluster.shards import demand_alike
-from phobos.runtime.kernel import kernel, load
-from tests.cluster.test_cuts import GUARDED, HALVES, STENCIL, WIDE, arguments
+from phobos.runtime.cluster.shards import demand_alike, sharded
+from phobos.runtime.kernel import LaunchOptions, kernel, load
+from tests.cluster.test_cuts import GUARDED, HALVES, SAXPY, STENCIL, WIDE, arguments
 
 da = pytest.importorskip("dask.array")
 
@@ -157,15 +158,44 @@ def test_a_fault_says_its_line_and_its_shard(two: Cluster) -> None:
     assert error.value.kind == "division-by-zero" and error.value.diagnostic is not None
 
 
+def test_what_has_come_is_held_by_no_worker(two: Cluster) -> None:
+    made = kernel(SAXPY)
+    arrays, numbers = arguments(SAXPY, {"N": 64 * 12})
+    held: list[int] = []
+
+    def progress(done: int, total: int) -> None:
+        if done in (9, 12):  # of 12 at most 3 and none are left to come; letting go takes a moment
+            wait_until(lambda: results() <= 12 - done)
+            held.append(results())
+
+    def results() -> int:
+        return sum("concatenate" in str(key) for keys in two.client.has_what().values() for key in keys)
+
+    got = collected(two.client, sharded(made, arrays, numbers, "N", 12, LaunchOptions()), progress)
+    assert len(held) == 2 and held[0] <= 3 and held[1] == 0
+    assert got["Y"].tobytes() == whole(made, arrays, numbers)["Y"].tobytes()
+
+
+def wait_until(is_so: Any, seconds: float = 3.0) -> None:
+    until = time.monotonic() + seconds
+    while not is_so() and time.monotonic() < until:
+        time.sleep(0.02)
+
+
+def test_of_several_faults_the_first_shard_is_told(two: Cluster) -> None:
+    x = numpy.ones(400, numpy.int32)
+    x[[399, 25, 130]] = 0
+    cut = sharded(kernel(FAULTY), {"X": x, "Y": numpy.zeros_like(x)}, {}, "N", 8, LaunchOptions())
+    with pytest.raises(KernelFault, match=r"\(in the shard N = 0\.\.50\)"):
+        collected(two.client, cut)
+
+
 def test_a_worker_that_leaves_in_the_middle_costs_time_alone() -> None:
     """One of three workers is killed while shards run; the others do its part again."""
     made = load(str(ROOT / "examples/gemm.ph")).gemm
     generator = numpy.random.default_rng(3)
     arrays = {name: generator.random(shape, numpy.float32) for name, shape in
               (("A", (1536, 256)), ("B", (256, 128)), ("C", (1536, 128)))}  # fmt: skip
-    from phobos.runtime.cluster.shards import sharded
-    from phobos.runtime.kernel import LaunchOptions
-
     ended: list[int] = []
     with connect.cluster("local:2") as found:
         processes = found.client.run(os.getpid)

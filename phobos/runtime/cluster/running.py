@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from phobos.errors import InputError
 from phobos.runtime.cluster import shards
 from phobos.runtime.cluster.connect import Cluster
-from phobos.runtime.cluster.waiting import gathered
+from phobos.runtime.cluster.waiting import arriving
 from phobos.runtime.plan import Check, Plan
 from phobos.semantics.grid import blocks_at
 from phobos.value import value
@@ -84,22 +84,25 @@ class Run:
 
 
 def collected(client: Any, cut: shards.Sharded, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
-    """What the kernel writes, whole, as NumPy arrays. The cells come as the shards end, and are laid into one array."""
+    """What the kernel writes, as whole NumPy arrays. The cells are laid there when shards end and let go."""
     import numpy as np
-    from distributed import futures_of
+    from dask.core import flatten
 
+    names = list(cut.arrays)
     persisted = client.persist(list(cut.arrays.values()))
-    found: dict[str, Any] = {}
-    futures = [futures_of(array) for array in persisted]
-    try:
-        cells = gathered(client, [future for each in futures for future in each], progress)
-    except BaseException:
-        client.cancel([future for each in futures for future in each], force=True)
-        raise
-    for name, array, each in zip(cut.arrays, persisted, futures):
-        mine, cells = cells[: len(each)], cells[len(each) :]
-        held = [cell.get() if hasattr(cell, "get") else cell for cell in mine]  # CuPy's, on this machine
-        found[name] = np.concatenate(held, axis=cut.cut.axes[name]).astype(array.dtype, copy=False)
+    # Shard by shard, so that of several that fail it is always the first that is told.
+    each = [[array.dask[key] for key in flatten(array.__dask_keys__())] for array in persisted]
+    futures = [future for of_shard in zip(*each) for future in of_shard]
+    del persisted, each
+    found = {name: np.empty(array.shape, array.dtype) for name, array in cut.arrays.items()}
+    starts = cut.pieces.starts()
+    with closing(arriving(client, futures, progress)) as cells:
+        for place, cell in cells:
+            at, which = divmod(place, len(names))
+            name = names[which]
+            own = slice(starts[at], starts[at] + cut.pieces.sizes[at])
+            where = tuple(own if axis == cut.cut.axes[name] else slice(None) for axis in range(found[name].ndim))
+            found[name][where] = cell.get() if hasattr(cell, "get") else cell  # CuPy's, on this machine
     return found
 
 

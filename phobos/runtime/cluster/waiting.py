@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from time import monotonic
 from typing import Any
 
@@ -12,18 +12,37 @@ ALONE_S = 30.0  # without a single worker
 PAUSED_S = 20.0  # with every worker over its memory, and nothing done
 
 
-def gathered(client: Any, futures: list[Any], progress: Callable[[int, int], None] | None = None) -> list[Any]:
-    """The results, in order. Raises what a task raised; LaunchError where the workers cannot go on."""
+def arriving(
+    client: Any, futures: list[Any], progress: Callable[[int, int], None] | None = None
+) -> Generator[tuple[int, Any]]:
+    """The results as they come, each with its place in `futures`, which is emptied: what has come here is held there no
+    longer. Raises what the first task in order raised that did; LaunchError where the workers cannot go on."""
     watch = Watch(client)
-    pending = list(futures)
-    while pending:
-        pending = [future for future in pending if not future.done()]
-        watch.look(len(futures) - len(pending))
-        if progress is not None:
-            progress(len(futures) - len(pending), len(futures))
-        if pending:
-            some(client, pending, 0.5)
-    return [result_of(future) for future in futures]
+    total = len(futures)
+    pending = dict(enumerate(futures))
+    failed: dict[int, Any] = {}
+    futures.clear()
+    try:
+        while pending:
+            for place in [place for place, future in pending.items() if future.done()]:
+                future = pending.pop(place)
+                if future.status == "error":
+                    failed[place] = future
+                    continue
+                result = result_of(future)
+                future.release()  # whoever still knows of it
+                yield place, result
+                del result
+                if progress is not None:
+                    progress(total - len(pending), total)
+            if failed and not any(place < min(failed) for place in pending):
+                result_of(failed[min(failed)])
+            watch.look(total - len(pending))
+            if pending:
+                some(client, list(pending.values()), 0.5)
+    finally:
+        for future in pending.values():
+            future.cancel(force=True)
 
 
 def result_of(future: Any) -> Any:
