@@ -120,6 +120,14 @@ def test_a_fix_is_applied_and_places_count_what_the_browser_counts(visit: Tour) 
     assert "  X[ctx.block.x] = 1.0\n" in visit["fix"]["text"]
 
 
+def test_deep_texts_are_answered_as_on_a_terminal(visit: Tour) -> None:
+    """A worker's stack is smaller than a terminal's: what nests as deep as may be must still fit."""
+    seen = visit["deep"]
+    assert "PH0" not in seen["250"] and "error" not in seen["250"]
+    assert "error[PH001]" in seen["5000"] and "256" in seen["5000"]
+    assert "error" not in seen["blocks"]
+
+
 def test_another_example_is_chosen(visit: Tour) -> None:
     seen = visit["another example"]
     assert seen["text"] == (ROOT / "examples/saxpy.ph").read_text(encoding="utf-8")

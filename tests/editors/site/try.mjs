@@ -135,6 +135,17 @@ await tour(page, {
     await other.locator("text=Open the example in the browser").click();
     await other.waitForURL("**/try.html*");
   }),
+  "deep": async () => {
+    const nested = (depth) => `kernel k(X: tensor<f32>[N]) {\n  X[0 :+ 4] = ${"(".repeat(depth)}1.0${")".repeat(depth)}\n}\n`;
+    const seen = {};
+    for (const depth of [250, 5000]) {
+      await answered(() => text.fill(nested(depth)));
+      seen[depth] = await report();
+    }
+    await answered(() => text.fill(`kernel k(X: tensor<f32>[N]) {\n${"if N > 1 {\n".repeat(120)}X[0 :+ 4] = 1.0\n${"}\n".repeat(120)}}\n`));
+    seen.blocks = await report();
+    return seen;
+  },
   "another example": async () => {
     await answered(() => box.locator("[name=example]").selectOption("saxpy"));
     return { text: await text.inputValue(), status: await status() };
