@@ -59,7 +59,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     if page.file.src_uri != PAGE:
         return markdown
     if not wanted():
-        return markdown.replace(MARK, "**This copy of the site was built without the checker** (`BROWSER=no`).")
+        return "# Try it here\n\nThis copy of the site was built without the checker: `make docs` builds it with it.\n"
     data = json.dumps(data_of_the_page()).replace("</", "<\\/")
     editor = (HERE / "page.html").read_text(encoding="utf-8")  # no blank line, which would end the HTML for Markdown
     editor += f'<script type="application/json" id="phobos-data">{data}</script>\n'
