@@ -20,7 +20,7 @@ from phobos.runtime.cuda import detection, driver
 from phobos.runtime.cuda.memory import DeviceArray
 from phobos.runtime.given import arguments
 from phobos.runtime.headers import runs_of
-from phobos.runtime.kernel import Kernels
+from phobos.runtime.kernel import Kernels, kernel
 from phobos.runtime.session import Request, perform
 from tests.codegen.planted_races import ALIKE, PLANTED, Planted
 from tests.cuda.test_conformance import FEWER, RUNS
@@ -49,6 +49,52 @@ def test_a_planted_race_is_found_every_time(planted: Planted) -> None:
         assert fault.value.diagnostic is not None
         assert planted.told(fault.value.diagnostic) == planted.lines
         assert all(word in str(fault.value) for word in planted.does)
+
+
+LONE = """
+@launch(256)
+kernel lone(X: tensor<f32>[N], Y: tensor<f32>[N], at: i64) {
+  let s = ctx.block.x * 1024
+  Y[s :+ 1024] = X[s :+ 1024] * 2.0
+  if ctx.block.x == at {
+    Y[s + 1024] = 5.0
+  }
+}
+"""
+
+LATE = """
+@launch(256)
+@persistent
+kernel late(X: tensor<f32>[N], BAR: tensor<i32>[2]) {
+  let b = ctx.block.x
+  for stage in range(0, 40) {
+    for t in range(b * 1024, N, ctx.blocks.x * 1024) {
+      X[t :+ 1024] = X[t :+ 1024] * 0.5 + 1.0
+    }
+    if stage == 37 && b == 3 {
+      X[12345678] = 7.0
+    }
+    grid_barrier(BAR)
+  }
+}
+"""
+
+
+def test_one_cell_of_sixteen_million() -> None:
+    x = DeviceArray(numpy.ones(2**24, numpy.float32), 0)
+    y = DeviceArray(numpy.ones(2**24, numpy.float32), 0)
+    with pytest.raises(KernelFault, match=r"different values to Y\[9216000\]") as fault:
+        kernel(LONE)(x, y, at=8999, detect="races", unchecked=True)
+    assert fault.value.blocks == (8999, 9000)
+    kernel(LONE)(x, y, at=-1, detect="races", unchecked=True)
+
+
+def test_one_cell_in_the_thirty_eighth_phase() -> None:
+    x = DeviceArray(numpy.ones(2**24, numpy.float32), 0)
+    with pytest.raises(KernelFault, match=r"X\[12345678\]") as fault:
+        kernel(LATE)(x, detect="races", unchecked=True, timeout=20.0)
+    assert fault.value.blocks[0] == 3 and fault.value.diagnostic is not None
+    assert "in phase 37 (37 barriers passed before)" in fault.value.diagnostic.notes[0]
 
 
 @pytest.mark.parametrize("planted", ALIKE, ids=lambda planted: planted.name)
@@ -113,15 +159,15 @@ def outcome_of(seed: int) -> tuple[str, str]:
     """What the judge says of a seed and what the card says: `quiet`, `false`, `differs`, `found`, `missed`, `other`;
     `atomic` before it where the kernel orders blocks by atomics."""
     sample = generate(seed)
-    kernel = Kernels("<text>", sample.text).one(sample.kernel)
+    made = Kernels("<text>", sample.text).one(sample.kernel)
     sizes = {name: values[len(values) // 2] for name, values in sample.sizes.items()}
     numbers = {name: values[0] for name, values in sample.parameters.items()}
     names = {**sample.fills, **{n: str(v) for n, v in {**sizes, **numbers}.items()}}
     grid = 5 if sample.persistent else None
     races, host = False, None
     try:
-        given = arguments(kernel.analysed()[1].program, names, seed, dict.fromkeys(names, "."), {})
-        host = one_result(kernel, given, grid, sample.uses_atomics)
+        given = arguments(made.analysed()[1].program, names, seed, dict.fromkeys(names, "."), {})
+        host = one_result(made, given, grid, sample.uses_atomics)
     except (CheckError, LaunchError):
         return "refused", ""
     except KernelFault as fault:
@@ -131,7 +177,7 @@ def outcome_of(seed: int) -> tuple[str, str]:
     before = "atomic " if sample.uses_atomics else ""
     card = {name: DeviceArray(array, 0) for name, array in given.arrays.items()}
     try:
-        kernel(**card, **given.numbers, grid=grid, timeout=10.0, unchecked=True, detect="races,bounds")
+        made(**card, **given.numbers, grid=grid, timeout=10.0, unchecked=True, detect="races,bounds")
     except (CheckError, LaunchError):
         return "refused", ""
     except KernelFault as fault:
@@ -143,7 +189,7 @@ def outcome_of(seed: int) -> tuple[str, str]:
     if host is None:
         return "several", ""
     for name, want in host.items():
-        if name not in barrier_tensors(kernel.analysed()[1].program):
+        if name not in barrier_tensors(made.analysed()[1].program):
             got = card[name].numpy().astype(numpy.float64)
             if not numpy.allclose(got, want.astype(numpy.float64), rtol=1e-3, atol=1e-4, equal_nan=True):
                 return "differs", f"{name} differs, by up to {numpy.nanmax(numpy.abs(got - want)):.3g}"
