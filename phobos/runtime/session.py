@@ -363,7 +363,7 @@ class _Runner:
         arrays = {name: held.copy() for name, held in self.given.arrays.items()}
         bound = self.kernel.bound((), self.named(arrays), dict(self.options.constants))
         options = self.watched()
-        result = run(self.kernel, bound, options, device, self.request.repeat)
+        result = run(self.kernel, bound, options, device, self.request.repeat, self._planned_as)
         self.made = self.explained(result.plan)
         search = None
         if "races" in options.detect:
@@ -374,6 +374,9 @@ class _Runner:
                 median(result.elapsed_ms), median(plain.elapsed_ms), shadow_bytes(bound), missed(bound)
             )  # fmt: skip
         return _Done(self.made, bound, result.arrays, median(result.elapsed_ms), None, search)
+
+    def _planned_as(self, plan: Plan) -> None:
+        self.made = self.explained(plan)
 
     def plan_of(self, shared: ClusterRun) -> Plan:
         assert self.request.shard is not None

@@ -116,7 +116,9 @@ def test_the_command_tells_a_race_as_it_tells_other_faults(run: Callable[..., tu
     words = ["--set", "N=1000", "--arg", "X=iota", "--arg", "Y=zeros", "--grid", "4", "--detect", "races"]
     words.append("--unchecked")
     code, out = run(planted.text, *words, "--json")
-    fault = json.loads(out)["fault"]
+    report = json.loads(out)
+    fault = report["fault"]
+    assert report["plan"]["grid"] == [4, 1, 1] and report["search"] is None
     assert code == 1 and fault["kind"] == "race" and fault["code"] == "PH501" and fault["blocks"] == [0, 1]
     assert {fault["location"]["row"], *(one["location"]["row"] for one in fault["related"])} == planted.lines
     assert "in phase 0 (0 barriers passed before)" in fault["notes"][0]

@@ -9,6 +9,7 @@ import json
 import os
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy
 import pytest
@@ -139,6 +140,16 @@ def test_the_command_says_what_and_where_and_what_it_took(tmp_path: Path, capsys
     assert main(["run", "examples/staged.ph", "--device", "cuda", "--detect", "races", "--json"]) == 0
     search = json.loads(capsys.readouterr().out)[0]["search"]
     assert search["races"] == 0 and search["shadow_bytes"] > 0 and search["elapsed_ms"] > 0
+
+
+def test_the_same_launch_again_looks_again(cupy: Any) -> None:
+    planted = next(one for one in PLANTED if one.name == "ragged")
+    made, x = planted.kernel(), cupy.zeros(150, cupy.float32)
+    for _ in range(3):
+        with pytest.raises(KernelFault, match="different values"):
+            made(x, 0, grid=4, unchecked=True, detect="races")
+        made(x, 0, grid=4, unchecked=True)
+        made(x, 0, grid=1, unchecked=True, detect="races")
 
 
 def test_more_shadows_than_memory_are_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,14 +31,20 @@ def plan(kernel: Kernel, bound: Bound, options: LaunchOptions, device: str) -> P
     return launch.plan(kernel, there, options)
 
 
-def run(kernel: Kernel, bound: Bound, options: LaunchOptions, device: str, repeat: int = 1) -> Result:
-    """Launch `repeat` times, each on the arrays as they were given. Raises LaunchError, KernelFault."""
+def run(
+    kernel: Kernel, bound: Bound, options: LaunchOptions, device: str, repeat: int = 1,
+    planned: Callable[[Plan], None] | None = None,
+) -> Result:  # fmt: skip
+    """Launch `repeat` times, each on the arrays as they were given; `planned` is told the plan before. Raises
+    LaunchError, KernelFault."""
     number = number_of(device)
     copies, there = moved(bound, number)
     with driver.on(number):
         first, last = driver.new_event(timing=True), driver.new_event(timing=True)
         times: list[float] = []
         made = launch.plan(kernel, there, options)
+        if planned is not None:
+            planned(made)
         for again in range(repeat):
             if again:
                 for name, copy in copies.items():
