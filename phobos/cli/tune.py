@@ -103,7 +103,7 @@ def tuned(arguments: argparse.Namespace, how: How) -> Tuning:
     import os
 
     from phobos.check.project import read
-    from phobos.cli.run import without_kernel
+    from phobos.cli.launches import without_kernel
     from phobos.runtime import gate
     from phobos.runtime.device import chosen
     from phobos.runtime.given import arguments as made_of

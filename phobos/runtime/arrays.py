@@ -165,3 +165,21 @@ def _contiguous(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
         strides.append(size)
         size *= n
     return tuple(reversed(strides))
+
+
+def in_host_memory(name: str, held: Given) -> Any:
+    """The NumPy array of an argument; a copy, where it lies on a device. Raises LaunchError for rows apart there."""
+    if held.device == "cpu":
+        return held.array
+    import numpy as np
+
+    from phobos.runtime.cuda import driver, host
+    from phobos.runtime.reference.numbers import DTYPES
+
+    made = np.empty(held.shape, DTYPES[held.dtype])
+    if made.nbytes and held.nbytes != made.nbytes:
+        raise LaunchError(f"argument `{name}` has rows apart: give a contiguous array")
+    with driver.on(host.number_of(held.device)):
+        driver.synchronize()
+        driver.copy_out(made.ctypes.data, held.pointer, made.nbytes)
+    return made

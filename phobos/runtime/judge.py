@@ -25,6 +25,7 @@ from phobos.runtime.reference.faults import Fault
 from phobos.runtime.reference.numbers import DTYPES, Array
 from phobos.runtime.reference.races import TooLarge
 from phobos.runtime.reference.schedulers import NAMES
+from phobos.runtime.reference.steps import Steps
 from phobos.runtime.scheduling import notes_of, possible, schedule_for, work_of
 from phobos.semantics.fusion import FusedProgram, parts_of
 from phobos.semantics.program import Program
@@ -40,13 +41,17 @@ RESIDENT = 8  # blocks of a persistent grid where nobody says how many
 
 @value
 class Judging:
-    """How to run: what to look for beyond what is always looked for, and in which order blocks run."""
+    """How to run: what to look for beyond what is always looked for, and in which order blocks run.
+
+    `counting` is told how long each block takes, in steps.
+    """
 
     detect: str | tuple[str, ...] = ()
     scheduler: str | None = None
     seed: int = 0
     step_limit: int | None = None
     progress: Callable[[int, int], None] | None = None
+    counting: Steps | None = None
 
 
 @value
@@ -180,6 +185,7 @@ def judge(prepared: Prepared, judging: Judging) -> Verdict:
         timeout_s=prepared.timeout_s,
         step_limit=judging.step_limit,
         progress=judging.progress,
+        counting=judging.counting,
     )
     params = {}
     for name, parameter in program.params.items():

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from phobos.diagnostic import Diagnostic
     from phobos.runtime.cuda.again import Again
     from phobos.runtime.judge import Prepared, Verdict
+    from phobos.runtime.tracing.trace import Trace
     from phobos.runtime.tuning.tuning import Tuning
     from phobos.semantics.module import Module, Unit
 
@@ -416,6 +417,28 @@ class Kernel:
         )  # fmt: skip
         self._again = None  # what was launched before was decided before
         return found
+
+    def trace(
+        self, *arguments: Any, constants: Mapping[str, int] | None = None, grid: GridOption = None,
+        schedule: str | None = None, l2_group: int | None = None, resident: int | None = None,
+        timeout: float | None = None, unchecked: bool = False, keep: bool = True, reserved_sms: int = 0,
+        tuned: bool = True, scheduler: str | None = None, seed: int = 0, **named: Any,
+    ) -> Trace:  # fmt: skip
+        """Launch with copies of these arguments and say when each block was where: `print` the result, `save` it for
+        Perfetto, `plot` it, or look at its `summary`.
+
+        On arrays of a GPU times are nanoseconds of its clock, and the result says what tracing costs; on NumPy arrays
+        they are steps of the reference runtime. `scheduler` and `seed` are for that. Raises CheckError, LaunchError,
+        KernelFault.
+        """
+        from phobos.runtime.judge import Judging
+        from phobos.runtime.tracing.run import called
+
+        options = LaunchOptions(
+            tuple(sorted((constants or {}).items())), grid, resident, schedule, l2_group, None, timeout, unchecked,
+            keep=keep, reserved_sms=reserved_sms, tuned=tuned,
+        )  # fmt: skip
+        return called(self, arguments, named, options, Judging((), scheduler, seed))
 
     def map(
         self, client: Any, arrays: Mapping[str, Any], *, shard: str, parts: int | None = None,

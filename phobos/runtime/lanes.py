@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Literal
-from xml.etree import ElementTree
 
+from phobos.runtime.drawing import Drawing, colour
 from phobos.value import value
 
 State = Literal["works", "waits", "left", "collides"]
@@ -15,7 +14,6 @@ State = Literal["works", "waits", "left", "collides"]
 BARS: dict[State, str] = {
     "works": "|====", "waits": "|======|............", "left": "|====>", "collides": "|===!",
 }  # fmt: skip
-NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @value
@@ -50,33 +48,21 @@ LABEL, BAR, SAID = 70, 14, 400  # width of a label, height of a bar, where what 
 PER_LINE = 108  # characters of a sentence
 WORKED: dict[State, int] = {"works": 90, "waits": 130, "left": 90, "collides": 75}
 WAITED = 160
-STYLE = (
-    "text{font:13px ui-monospace,Menlo,Consolas,monospace;fill:#1f2328}.title{font-weight:bold;font-size:14px}"
-    ".small{font-size:12px;fill:#59636e}.works{fill:#2f6fb0}.waits{fill:none;stroke:#b35900;stroke-dasharray:3 3}"
-    ".left{fill:#59636e}.collides{fill:none;stroke:#c01c28;stroke-width:3}"
+RULES = (
+    ".waits{fill:none;stroke:#b35900;stroke-dasharray:3 3}.collides{fill:none;stroke:#c01c28;stroke-width:3}"
+    "@media(prefers-color-scheme:dark){.waits{stroke:#f0a35e}.collides{stroke:#ff7b72}}"
 )
 
 
 def as_svg(panels: Sequence[Panel]) -> str:
     """A whole SVG document, the panels one below the other."""
     heights = [_height(panel) for panel in panels]
-    height = sum(heights) + MARGIN
-    root = ElementTree.Element(
-        "svg",
-        {
-            "xmlns": "http://www.w3.org/2000/svg", "width": str(WIDTH), "height": str(height),
-            "viewBox": f"0 0 {WIDTH} {height}", "role": "img",
-        },
-    )  # fmt: skip
-    _put(root, "title", {}, "; ".join(panel.title for panel in panels))
-    _put(root, "style", {}, STYLE)
-    _put(root, "rect", {"width": WIDTH, "height": height, "fill": "#ffffff"})
+    out = Drawing(WIDTH, sum(heights) + MARGIN, "; ".join(panel.title for panel in panels), RULES)
     top = 0
     for panel, tall in zip(panels, heights, strict=True):
-        _panel(root, panel, top)
+        _panel(out, panel, top)
         top += tall
-    ElementTree.indent(root)
-    return ElementTree.tostring(root, encoding="unicode", xml_declaration=False) + "\n"
+    return out.document
 
 
 def _height(panel: Panel) -> int:
@@ -88,31 +74,29 @@ def _wrapped(text: str) -> list[str]:
     return textwrap.wrap(text, PER_LINE) or [""]
 
 
-def _panel(root: ElementTree.Element, panel: Panel, top: int) -> None:
+def _panel(out: Drawing, panel: Panel, top: int) -> None:
     y = top + MARGIN + LINE
-    _put(root, "text", {"class": "title", "x": MARGIN, "y": y}, panel.title)
+    out.text(MARGIN, y, panel.title, "title")
     for line in _wrapped(panel.message):
         y += LINE
-        _put(root, "text", {"x": MARGIN, "y": y}, line)
+        out.text(MARGIN, y, line)
     y += MARGIN // 2
     for lane in panel.lanes:
-        _lane(root, lane, y)
+        _lane(out, lane, y)
         y += ROW
     for line in _wrapped(panel.command):
         y += LINE
-        _put(root, "text", {"class": "small", "x": MARGIN, "y": y}, line)
+        out.text(MARGIN, y, line, "small")
 
 
-def _lane(root: ElementTree.Element, lane: Lane, top: int) -> None:
+def _lane(out: Drawing, lane: Lane, top: int) -> None:
     middle, start = top + ROW // 2, MARGIN + LABEL
     end = start + WORKED[lane.state]
-    _put(root, "text", {"x": MARGIN, "y": middle + 5}, f"block {lane.block}")
-    _put(root, "rect", {
-        "class": "works", "x": start, "y": middle - BAR // 2, "width": end - start, "height": BAR,
-    })  # fmt: skip
+    out.text(MARGIN, middle + 5, f"block {lane.block}")
+    out.box(f"{colour(0)} works", start, middle - BAR // 2, end - start, BAR)
     for name, attributes in _ending(lane.state, end, middle):
-        _put(root, name, {"class": lane.state, **attributes})
-    _put(root, "text", {"x": SAID, "y": middle + 5}, lane.said)
+        out.put(name, {"class": "dim left" if lane.state == "left" else lane.state, **attributes})
+    out.text(SAID, middle + 5, lane.said)
 
 
 def _ending(state: State, x: int, y: int) -> Iterator[tuple[str, dict[str, object]]]:
@@ -125,12 +109,6 @@ def _ending(state: State, x: int, y: int) -> Iterator[tuple[str, dict[str, objec
         case "collides":
             near, far = x + 4, x + 4 + BAR
             yield "path", {"d": f"M{near} {y - half}L{far} {y + half}M{near} {y + half}L{far} {y - half}"}
-
-
-def _put(parent: ElementTree.Element, name: str, attributes: dict[str, object], text: str = "") -> None:
-    one = ElementTree.SubElement(parent, name, {key: str(held) for key, held in attributes.items()})
-    if text:
-        one.text = NOT_XML.sub("\ufffd", text)
 
 
 __all__ = ["Lane", "Panel", "State", "as_svg", "as_text"]

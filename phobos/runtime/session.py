@@ -31,6 +31,7 @@ from phobos.value import replace, value
 if TYPE_CHECKING:
     from phobos.runtime.binding import Bound
     from phobos.runtime.cluster.running import Run as ClusterRun
+    from phobos.semantics.program import Program
 
 T = TypeVar("T")
 
@@ -241,26 +242,17 @@ def _perform(request: Request, shared: ClusterRun | None) -> Report:
         return Report(**filled)
 
     try:
-        gate.demand(kernel.findings, kernel.name, on_device=on_gpu and not request.unchecked)
-        constants = constants_in(kernel.analysed()[1].program, request.names)
-        module, unit = kernel.analysed(constants)
-        gate.demand_program(module, unit, kernel.name)
+        program, given, options = launch_of(request, on_gpu, mapped=shared is not None)
     except CheckError as error:
         return report(findings=error.diagnostics, code=1)
-    program = unit.program
-    given = arguments(
-        program, request.names, request.seed, _directories(request), constants, mapped=shared is not None
-    )
     for name in request.outputs:
         if name not in program.tensors:
             raise InputError(f"--out {name}: `{kernel.name}` has no tensor `{name}`")
     detect = request.detect
     if fault_wanted is not None and fault_wanted.wanted == "race" and "races" not in detect:
         detect = (*detect, "races")
-    options = LaunchOptions(
-        tuple(sorted(constants.items())), request.grid, request.resident, request.schedule, request.l2_group, None,
-        request.timeout, request.unchecked, request.debug, request.keep,
-        tuned=request.tuned and not _exact(request) and shared is None,
+    options = replace(
+        options, tuned=options.tuned and not _exact(request) and shared is None,
         detect=detect if on_gpu and shared is None else (),
     )  # fmt: skip
     runner = _Runner(request, kernel, given, options, detect)
@@ -278,6 +270,32 @@ def _perform(request: Request, shared: ClusterRun | None) -> Report:
         fault = (error.kind, error.diagnostic, str(error), error.blocks)
         return _faulted(report, request, fault, runner.made, detect)
     return _finished(report, request, done, given, runner.options, fault_wanted, on_gpu, detect)
+
+
+def launch_of(request: Request, on_gpu: bool, mapped: bool = False) -> tuple[Program, Arguments, LaunchOptions]:
+    """The kernel at the constants asked for, its arguments, and how it is launched, after the checker has looked.
+
+    Raises CheckError where the launch is forbidden, InputError and LaunchError for what cannot be made of the request.
+    """
+    kernel = request.kernel
+    gate.demand(kernel.findings, kernel.name, on_device=on_gpu and not request.unchecked)
+    constants = constants_in(kernel.analysed()[1].program, request.names)
+    module, unit = kernel.analysed(constants)
+    gate.demand_program(module, unit, kernel.name)
+    given = arguments(unit.program, request.names, request.seed, _directories(request), constants, mapped=mapped)
+    options = LaunchOptions(
+        tuple(sorted(constants.items())), request.grid, request.resident, request.schedule, request.l2_group, None,
+        request.timeout, request.unchecked, request.debug, request.keep, tuned=request.tuned,
+    )  # fmt: skip
+    return unit.program, given, options
+
+
+def watched(options: LaunchOptions) -> LaunchOptions:
+    """On a GPU a run from the command line has a time limit unless told otherwise."""
+    given = options.timeout
+    if given is None or (given == 0 and options.unchecked):
+        return replace(options, timeout=TIMEOUT_S)
+    return options
 
 
 def _exact(request: Request) -> bool:
@@ -397,11 +415,7 @@ class _Runner:
         return self.watched() if shared.on_gpu else self.options
 
     def watched(self) -> LaunchOptions:
-        """On a GPU a run from the command line has a time limit unless told otherwise."""
-        given = self.options.timeout
-        if given is None or (given == 0 and self.options.unchecked):
-            return replace(self.options, timeout=TIMEOUT_S)
-        return self.options
+        return watched(self.options)
 
     def explained(self, plan: Plan) -> Plan:
         if plan.timeout_s is None or self.options.timeout:

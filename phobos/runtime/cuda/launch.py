@@ -48,9 +48,10 @@ SUSPECT_TIMEOUT_S = 60.0
 
 @value
 class Loaded:
-    """A compiled kernel on a device: its function, and what the driver says of it."""
+    """A compiled kernel on a device: its function, and what the driver says of it. `options`: as it was lowered."""
 
     compiled: CompiledKernel
+    options: Options
     function: int
     registers: int
     shared_bytes: int
@@ -60,7 +61,7 @@ class Loaded:
 
 @value
 class Ready:
-    """A launch that nothing forbids."""
+    """A launch that nothing forbids. `buffers` are the addresses of what an instrument writes to, by its name."""
 
     kernel: Kernel
     bound: Bound
@@ -70,6 +71,7 @@ class Ready:
     device: int
     context: driver.Context
     barriers: tuple[str, ...]
+    buffers: tuple[tuple[str, int], ...] = ()
 
 
 # A function, an event and a stream belong to a context, memory to a device: every key below says which.
@@ -111,6 +113,26 @@ def prepared(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
     return _prepare(kernel, bound, options)
 
 
+def instrumented(ready: Ready, instrument: str) -> Ready:
+    """The same launch, with an instrument in its code, whose buffers the caller brings. It gets as many registers as
+    leave as many CTAs resident as the code without has. Raises LaunchError where that cannot be."""
+    bound, plain = ready.bound, ready.loaded
+    with driver.on(ready.device) as context:
+        options = replace(plain.options, instrument=instrument)
+        loaded = _load(bound.module, bound.unit, options, ready.device, context)
+        if loaded.ctas_per_sm < plain.ctas_per_sm:
+            options = replace(options, together=plain.ctas_per_sm)
+            loaded = _load(bound.module, bound.unit, options, ready.device, context)
+        held = loaded.ctas_per_sm * driver.multiprocessors(ready.device)
+        if loaded.compiled.emitted.cooperative and held < ready.work.workers:
+            raise refusal(
+                bound.module, bound.unit, "not-resident",
+                f"with what is written down besides, {held} blocks are resident, and {ready.work.workers} are launched",
+                None, help="launch fewer blocks with `grid`",
+            )  # fmt: skip
+    return replace(ready, loaded=loaded)
+
+
 def lowering_for(bound: Bound, options: LaunchOptions, arch: str) -> Options:
     """What code for these arguments is specialised on, where their bases are aligned. No device is asked."""
     lowering = Options(
@@ -148,14 +170,15 @@ def resident_blocks(kernel: Kernel, program: Program, device: int) -> int:
         raise LaunchError(f"there is no CUDA device {device}: {driver.device_count()} answer")
     module, unit = kernel.analysed({name: c.value for name, c in program.constants.items()})
     with driver.on(device) as context:
-        loaded = _load(module, unit, Options(arch=_arch(device)), device, context)
+        loaded = _load(module, unit, Options(arch=arch(device)), device, context)
         return loaded.ctas_per_sm * driver.multiprocessors(device)
 
 
 # --- before the launch -----------------------------------------------------------------------------------
 
 
-def _arch(device: int) -> str:
+def arch(device: int) -> str:
+    """The architecture that code for a device is compiled for."""
     return cards.arch_of(*driver.capability(device))
 
 
@@ -179,7 +202,7 @@ def _load_once(module: Any, unit: Any, options: Options, device: int, context: d
     shared = driver.function_attribute(function, driver.FUNCTION_STATIC_SHARED) + emitted.dynamic_shared_bytes
     limits = cards.LIMITS.get(options.arch)
     limiter = made.occupancy(limits).limiter if limits is not None else "the device"
-    _loaded[key] = loaded = Loaded(made, function, registers, shared, resident, limiter)
+    _loaded[key] = loaded = Loaded(made, options, function, registers, shared, resident, limiter)
     return loaded
 
 
@@ -192,7 +215,7 @@ def _prepare(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
     checks = aligned(bound) if options.host_checks else []
     with driver.on(device) as context:
         multiprocessors = max(driver.multiprocessors(device) - options.reserved_sms, 1)
-        lowering = _based(bound, lowering_for(bound, options, _arch(device)), device, context)
+        lowering = _based(bound, lowering_for(bound, options, arch(device)), device, context)
 
         def resident(program: Program) -> tuple[int, str]:
             module, unit = kernel.analysed({name: c.value for name, c in program.constants.items()})
@@ -576,6 +599,8 @@ def _argument(
         case "timeout":
             seconds = ready.plan.timeout_s
             return ctypes.c_ulonglong(int(seconds * 1e9) if seconds else 0)
+        case "buffer":
+            return ctypes.c_uint64(dict(ready.buffers)[argument.name])
         case "groups":
             assert channel is not None
             return ctypes.c_uint64(channel.groups(ready.work.workers))

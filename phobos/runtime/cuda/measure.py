@@ -8,7 +8,7 @@ the launch before it left.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from phobos.runtime.binding import Bound
@@ -51,17 +51,25 @@ def times(
             launch.synchronize(number)  # raises what the kernel left in its report
             return took
 
-        launch.run(ready, stream)  # outside a graph: what is allocated once is allocated here
-        launch.synchronize(number)
-        once = driver.captured(stream, lambda: launch.run(ready, stream))
-        elapsed(once)
-        alone = elapsed(once)
-        count = min(MOST_LAUNCHES, max(1, math.ceil(LEAST_MS / max(alone, 1e-4))))
+        for took in of_launch(ready, stream, elapsed, repeat):
+            yield ready.plan, took
 
-        def several() -> None:
-            for _ in range(count):
-                launch.run(ready, stream)
 
-        graph = once if count == 1 else driver.captured(stream, several)
-        for _ in range(repeat):
-            yield ready.plan, elapsed(graph) / count
+def of_launch(
+    ready: launch.Ready, stream: int, elapsed: Callable[[int], float], repeat: int
+) -> Iterator[float]:
+    """`repeat` times of a prepared launch in milliseconds; `elapsed` gives those of one launch of a graph."""
+    launch.run(ready, stream)  # outside a graph: what is allocated once is allocated here
+    launch.synchronize(ready.device)
+    once = driver.captured(stream, lambda: launch.run(ready, stream))
+    elapsed(once)
+    alone = elapsed(once)
+    count = min(MOST_LAUNCHES, max(1, math.ceil(LEAST_MS / max(alone, 1e-4))))
+
+    def several() -> None:
+        for _ in range(count):
+            launch.run(ready, stream)
+
+    graph = once if count == 1 else driver.captured(stream, several)
+    for _ in range(repeat):
+        yield elapsed(graph) / count

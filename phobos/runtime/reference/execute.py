@@ -27,6 +27,7 @@ from phobos.runtime.reference.races import Clocks, Phases
 from phobos.runtime.reference.schedulers import Scheduler, scheduler_of
 from phobos.runtime.reference.spinning import Change, Log, Watch, overlap, state_of
 from phobos.runtime.reference.starts import AsThereIsRoom, OnWorkers, Starts
+from phobos.runtime.reference.steps import Steps
 from phobos.semantics import ir
 from phobos.semantics.program import Program
 from phobos.semantics.schedules import Work
@@ -44,7 +45,7 @@ class Options:
     `scheduler` None: in batches where blocks agree. `resident`: how many blocks of an ordinary grid run at
     once (None: all). `step_limit` counts instructions, those of a batch once. `batch` is the most blocks a batch may
     have (None: by their size in memory).
-    `progress` is called with (blocks that have ended, blocks in all).
+    `progress` is called with (blocks that have ended, blocks in all). `counting` is told how long each block takes.
     """
 
     races: bool = False
@@ -55,6 +56,7 @@ class Options:
     step_limit: int | None = None
     batch: int | None = None
     progress: Callable[[int, int], None] | None = None
+    counting: Steps | None = None
 
 
 @value
@@ -111,6 +113,8 @@ def execute_phases(
                 first += machines[-1].blocks
             for machine in machines:
                 machine.buffers = buffers
+            if options.counting is not None:
+                options.counting.begin(machines)
             try:
                 order = None
                 if work is not None and work.is_persistent:
@@ -231,6 +235,8 @@ class _Run:
         return parked
 
     def release(self, parked: list[Group]) -> None:
+        if self.options.counting is not None:
+            self.options.counting.met(parked)
         for group in parked:
             group.pc += 1
             group.rounds = 0
@@ -291,6 +297,8 @@ class _Run:
         self.ended += group.size
         self.left.append((group.ids, statement if isinstance(statement, ir.Leave) else None))
         self.count(group)
+        if self.options.counting is not None:
+            self.options.counting.ended(group)
         if self.options.progress is not None:
             self.options.progress(self.ended, self.blocks)
 

@@ -39,6 +39,7 @@ class Group:
 
     __slots__ = (
         "checkpoint",
+        "clock",
         "coordinates",
         "env",
         "ids",
@@ -61,6 +62,7 @@ class Group:
         self.pc = pc
         self.env: dict[Key, Value] = {}
         self.written: dict[Key, Array] = {}
+        self.clock: Value = 0  # steps since the last barrier, where a trace counts them (`steps`)
         self.solo = False  # has run by itself, under the scheduler, in this phase
         self.rounds = 0  # of `while` in this phase
         self.left_at: Any = None  # the statement that ended it
@@ -104,6 +106,7 @@ class Group:
         part = Group(self.machine, self.ids[chosen], self.pc)
         part.solo, part.rounds, part.limit = self.solo, self.rounds, self.limit
         single = len(lanes) == 1
+        part.clock = _take(self.clock, self.size, chosen, single, False)
         mutable = self.machine.code.mutable
         for key, held in self.env.items():
             part.env[key] = _take(held, self.size, chosen, single, fresh_copies and key in mutable)
@@ -149,6 +152,7 @@ def merge(groups: Sequence[Group]) -> Group:
     whole.solo = any(group.solo for group in groups)
     whole.rounds = max(group.rounds for group in groups)
     sizes = [group.size for group in groups]
+    whole.clock = _join([group.clock for group in groups], sizes, order, DTYPES["index"])
     for key in first.env:
         if all(key in group.env for group in groups):
             whole.env[key] = _join([group.env[key] for group in groups], sizes, order, _element(key))

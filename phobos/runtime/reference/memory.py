@@ -33,12 +33,15 @@ def footprint(machine: Machine) -> tuple[int, int]:
 
 
 def _bytes(machine: Machine, type_: ir.Type) -> int:
-    if not isinstance(type_, ir.TileT):
-        return 8
-    size = DTYPES[type_.dtype].itemsize
-    for n in type_.shape:
-        size *= max(n if isinstance(n, int) else _at(machine, n), 1)
-    return size
+    return DTYPES[type_.dtype].itemsize * cells(machine, type_) if isinstance(type_, ir.TileT) else 8
+
+
+def cells(machine: Machine, type_: ir.Type) -> int:
+    """Elements of a tile, at least 1; a length that depends on the block counts as the largest extent of any tensor."""
+    count = 1
+    for n in type_.shape if isinstance(type_, ir.TileT) else ():
+        count *= max(n if isinstance(n, int) else _at(machine, n), 1)
+    return count
 
 
 def _at(machine: Machine, length: Poly) -> int:

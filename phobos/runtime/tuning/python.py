@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from phobos.errors import LaunchError
-from phobos.runtime.arrays import Given
+from phobos.runtime.arrays import in_host_memory
 from phobos.runtime.kernel import Kernel
 from phobos.runtime.placing import GridOption
 from phobos.runtime.tuning.tuning import How, Tuning, tune
@@ -21,7 +20,7 @@ def tuned_on(
     bound = kernel.bound(arguments, named, constants)
     device = bound.device
     bound = replace(
-        bound, tensors={name: replace(held, array=_host(name, held)) for name, held in bound.tensors.items()}
+        bound, tensors={name: replace(held, array=in_host_memory(name, held)) for name, held in bound.tensors.items()}
     )
     names = {name: _text(number) for name, number in bound.params.items()}
     how = How(
@@ -34,21 +33,3 @@ def tuned_on(
 
 def _text(number: Any) -> str:
     return str(number).lower() if isinstance(number, bool) else repr(number)
-
-
-def _host(name: str, held: Given) -> Any:
-    """A copy of an array in host memory."""
-    if held.device == "cpu":
-        return held.array
-    import numpy as np
-
-    from phobos.runtime.cuda import driver, host
-    from phobos.runtime.reference.numbers import DTYPES
-
-    made = np.empty(held.shape, DTYPES[held.dtype])
-    if made.nbytes and held.nbytes != made.nbytes:
-        raise LaunchError(f"argument `{name}` has rows apart: tune on a contiguous array")
-    with driver.on(host.number_of(held.device)):
-        driver.synchronize()
-        driver.copy_out(made.ctypes.data, held.pointer, made.nbytes)
-    return made

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from xml.sax.saxutils import escape
 
+from phobos.runtime.drawing import Drawing
 from phobos.runtime.tuning.judging import MEASURED, Row
 from phobos.runtime.tuning.keeping import size_class
 
@@ -98,42 +98,33 @@ def _count(number: int, noun: str) -> str:
 
 # --- the picture ----------------------------------------------------------------------------------------------
 
-ROW, LABEL, BAR, MARGIN = 18, 300, 360, 12
-COLOURS = {"best": "#1a7f37", "ok": "#4078c0", "slower": "#9db7d5", "broken": "#cf222e", "other": "#8c959f"}
+ROW, LABEL, BAR, MARGIN = 18, 330, 360, 12
+KINDS = {"best": "good", "ok": "c0", "slower": "weak"}  # of bars
 
 
 def svg(tuning: Tuning) -> str:
     """A bar a variant, the fastest on top; what was not timed stands below with its reason."""
     longest = max((row.elapsed_ms or 0.0 for row in tuning.rows), default=0.0) or 1.0
     height = MARGIN * 3 + ROW * (len(tuning.rows) + 1)
-    width = LABEL + BAR + 3 * MARGIN + 90
+    width = LABEL + BAR + 3 * MARGIN + 130
     title = f"{tuning.kernel} on {tuning.card}" + (f", {_numbers(tuning.sizes)}" if tuning.sizes else "")
-    out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
-        f"<title>{escape(title)}</title>",
-        '<rect width="100%" height="100%" fill="white"/>',
-        f'<text x="{MARGIN}" y="{MARGIN + 8}" font-weight="bold">{escape(title)}</text>',
-    ]
+    out = Drawing(width, height, title, ".broken{fill:#c01c28}@media(prefers-color-scheme:dark){.broken{fill:#ff7b72}}")
+    out.text(MARGIN, MARGIN + 8, title, "title")
     for number, row in enumerate(tuning.rows):
         top = MARGIN * 2 + ROW * (number + 1) - 6
         base = top + 11
-        out.append(f'<text x="{MARGIN}" y="{base}">{escape(row.variant.label)}</text>')
+        out.text(MARGIN, base, row.variant.label)
         left = LABEL + MARGIN
         if row.status in MEASURED and row.elapsed_ms is not None:
             length = max(1.0, BAR * row.elapsed_ms / longest)
-            colour = COLOURS["best" if _is(row, tuning.best) else row.status]
-            out.append(f'<rect x="{left}" y="{top}" width="{length:.1f}" height="{ROW - 5}" fill="{colour}"/>')
+            out.box(KINDS["best" if _is(row, tuning.best) else row.status], left, top, length, ROW - 5)
             said = milliseconds(row.elapsed_ms) + (" (untuned)" if _is(row, tuning.untuned) else "")
-            out.append(f'<text x="{left + length + 6:.1f}" y="{base}">{escape(said)}</text>')
+            out.text(round(left + length + 6, 1), base, said)
         else:
-            colour = COLOURS["broken" if row in tuning.broken else "other"]
-            word = WORDS.get(row.status, row.status)
-            out.append(f'<text x="{left}" y="{base}" fill="{colour}">{escape(word)}</text>')
+            out.text(left, base, WORDS.get(row.status, row.status), "broken" if row in tuning.broken else "small")
         if row.why:
-            out.append(f'<rect x="0" y="{top - 2}" width="{width}" height="{ROW}" fill="transparent">'
-                       f"<title>{escape(row.why)}</title></rect>")  # fmt: skip
-    return "\n".join([*out, "</svg>"]) + "\n"
+            out.put("rect", {"x": 0, "y": top - 2, "width": width, "height": ROW, "fill": "transparent"}, said=row.why)
+    return out.document
 
 
 def _is(row: Row, other: Row | None) -> bool:

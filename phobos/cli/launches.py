@@ -1,0 +1,150 @@
+"""Options that describe a launch, and what they ask for: one description for every command that runs kernels once.
+
+Sizes, arrays and options come from the file's own `// run:` headers and from the command line, which wins.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from phobos.cli.arguments import (
+    add_arrays,
+    add_order,
+    add_schedule,
+    assignment,
+    device,
+    grid,
+    order_for,
+    positive,
+    seconds,
+    seed,
+)
+from phobos.errors import InputError
+
+if TYPE_CHECKING:
+    from phobos.runtime.headers import Run
+    from phobos.runtime.kernel import Kernels
+    from phobos.runtime.session import Request
+
+Group = argparse._ActionsContainer
+SCHEDULERS = ("round-robin", "random", "adversarial")
+
+
+def add_kernel(parser: argparse.ArgumentParser, fusion: str) -> None:
+    """Which kernel; `fusion` says what becomes of several."""
+    parser.add_argument("file", metavar="FILE", help="a .ph file")
+    parser.add_argument("--kernel", metavar="K", help=f"which kernel, where the file has several; K1+K2 {fusion}")
+    add_order(parser)
+
+
+def add_what(to: Group) -> None:
+    add_arrays(to)
+    to.add_argument(
+        "--set", action="append", default=[], type=assignment, metavar="NAME=INT", help="an extent or constant"
+    )
+
+
+def add_where(to: Group) -> None:
+    to.add_argument("--device", type=device, metavar="D", help="auto, cpu, cuda or cuda:N (default auto)")
+    to.add_argument("--grid", type=grid, metavar="G", help="auto, N or X,Y,Z")
+    to.add_argument("--resident", type=positive, metavar="N", help="how many blocks fit at once")
+    add_schedule(to)
+    to.add_argument("--no-keep", action="store_true", help="keep no data on chip across barriers")
+    to.add_argument("--no-tuned", action="store_true", help="ignore what `phobos tune` found for this kernel")
+    to.add_argument("--timeout", type=seconds, metavar="S", help="seconds, 0 for none (default: 30 on CUDA)")
+    to.add_argument("--unchecked", action="store_true", help="launch on CUDA although the checker found errors")
+
+
+def add_chance(to: Group) -> None:
+    """In which order blocks run in the reference runtime, and the seed of that and of arrays."""
+    to.add_argument("--scheduler", choices=SCHEDULERS, help="reference runtime: which block runs next")
+    to.add_argument("--seed", type=seed, metavar="N", help="of the scheduler, and of arrays without their own")
+
+
+def launches(arguments: argparse.Namespace) -> tuple[Kernels, list[Run]]:
+    """The kernels of the file, and the runs that it and the command line ask for: at least one."""
+    from phobos.check.project import read
+    from phobos.runtime.headers import Run, runs_of
+    from phobos.runtime.kernel import Kernels
+
+    source = read(arguments.file)
+    headers = runs_of(arguments.file, source.text)
+    kernels = Kernels(arguments.file, source.text)
+    wanted = arguments.kernel
+    if wanted is not None or not any("+" in (h.kernel or "") for h in headers):
+        order_for(arguments)
+    chosen: list[Run] = [h for h in headers if wanted is None or h.kernel in (None, wanted)]
+    return kernels, chosen or [Run(0, wanted, {}, {}, ())]
+
+
+def option(arguments: argparse.Namespace, header: Run, given: Any, key: str, read: Any) -> Any:
+    """The value of an option: the command line wins over the header. Raises InputError for a bad one of a header."""
+    if given is not None or key not in header.options:
+        return given
+    try:
+        return read(header.options[key])
+    except argparse.ArgumentTypeError as error:
+        raise InputError(f"{arguments.file}:{header.line}: {key}: {error}") from None
+
+
+def request(arguments: argparse.Namespace, kernels: Kernels, header: Run) -> Request:
+    """What is asked for, once, with nothing else to be done: no expectations, no files, no faults looked for."""
+    import os
+
+    from phobos.check.project import read
+    from phobos.errors import LaunchError
+    from phobos.runtime.session import Request
+
+    try:
+        name = arguments.kernel or header.kernel
+        order = arguments.order or header.options.get("order")
+        kernel = kernels.one(name, order if "+" in (name or "") else None)
+    except LaunchError as error:
+        raise InputError(without_kernel(str(error), arguments.file, read(arguments.file).text)) from None
+    names = dict(header.names)
+    names.update((name, str(number)) for name, number in arguments.set)
+    names.update(arguments.arg)
+
+    def of(key: str, read: Any) -> Any:
+        return option(arguments, header, getattr(arguments, key), key, read)
+
+    return Request(
+        kernel=kernel,
+        names=names,
+        directory=os.path.dirname(arguments.file) or ".",
+        command_line=frozenset(name for name, _ in arguments.arg),
+        outputs={},
+        device=of("device", device) or "auto",
+        grid=of("grid", grid) or None,
+        resident=of("resident", positive),
+        schedule=of("schedule", str),
+        l2_group=of("l2_group", positive),
+        keep=not arguments.no_keep,
+        repeat=1,
+        timeout=of("timeout", seconds),
+        debug=False,
+        unchecked=arguments.unchecked,
+        scheduler=of("scheduler", _scheduler),
+        seed=of("seed", seed) or 0,
+        detect=(),
+        plan_only=False,
+        verify=False,
+        tuned=not arguments.no_tuned,
+        expectations=(),
+    )
+
+
+def without_kernel(message: str, path: str, text: str) -> str:
+    """Why no kernel was found, with what to do about it."""
+    if "holds no kernel" in message:
+        if not text.strip():
+            return f"{path}: is empty, a file with a kernel is needed"
+        return f"{message} that can be read: `phobos check {path}` says why"
+    return f"{message} (--kernel NAME)" if "say which" in message else message
+
+
+def _scheduler(text: str) -> str:
+    if text not in SCHEDULERS:
+        raise argparse.ArgumentTypeError(f"{text!r} is no scheduler: {', '.join(SCHEDULERS)}")
+    return text

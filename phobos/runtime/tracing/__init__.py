@@ -1,0 +1,1 @@
+"""Traces: when each block of a launch is where, how long it waits, and what makes the launch slow."""
