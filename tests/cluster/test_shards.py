@@ -134,7 +134,7 @@ def test_without_dask_the_extra_is_named() -> None:
 
 
 def test_two_runtimes_are_not_mixed() -> None:
-    gpu, bare = Worker("a", "u1", "H", "1"), Worker("b", "", "reference runtime", "1")
+    gpu, bare = Worker("a", "u1", "H"), Worker("b", "", "reference runtime")
     assert demand_alike([gpu, bare], "cpu") == "reference runtime" == demand_alike([bare], "auto")
     assert demand_alike([gpu], "auto") == "H"
     with pytest.raises(InputError, match=r"1 workers have a GPU and 1 have none \(b\)"):

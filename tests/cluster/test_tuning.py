@@ -89,7 +89,7 @@ def test_the_same_rows_and_the_same_file_of_winners(
 def test_workers_that_are_not_alike_are_refused() -> None:
     one, other = Machine("", 1, "one card"), Machine("", 1, "another")
     with pytest.raises(InputError, match=r"workers a \(one card\) and b \(another\) are not alike"):
-        tuning._one([Worker("a", "", "", "", one, one), Worker("b", "", "", "", other, other)], on_gpu=True)
+        tuning._one([Worker("a", "", "", one, one), Worker("b", "", "", other, other)], on_gpu=True)
 
 
 def processes_of(parent: int) -> list[int]:

@@ -37,7 +37,6 @@ class Worker:
     address: str
     gpu: str
     device: str
-    version: str
     machine: Machine | None = None  # of its GPU, or of the reference runtime there
     bare: Machine | None = None  # of the reference runtime there
 
@@ -52,13 +51,9 @@ class Cluster:
 
     def workers(self) -> list[Worker]:
         """What each worker has, asked of all now. Raises InputError where they cannot work together."""
+        understood(self.client.run(eval, VERSIONS, on_error="return"))
         said = self.client.run(about)
         found = [Worker(address, *about_) for address, about_ in sorted(said.items())]
-        for worker in found:
-            if worker.version != __version__:
-                raise InputError(
-                    f"worker {worker.address} has phobos {worker.version}, this is {__version__}: install one of them"
-                )
         cards: dict[str, str] = {}
         for worker in found:
             if worker.gpu and cards.setdefault(worker.gpu, worker.address) != worker.address:
@@ -79,6 +74,29 @@ def needed() -> None:
         ) from None
 
 
+# What can be asked of a worker that may have another Python and nothing of ours: a text, where no function would
+# arrive.
+VERSIONS = "('.'.join(map(str, __import__('sys').version_info[:2])), __import__('phobos').__version__)"
+
+
+def understood(said: dict[str, Any]) -> None:
+    """Look at what each worker says of its versions, or raises. Raises InputError where it would not understand us."""
+    mine = ".".join(map(str, sys.version_info[:2]))
+    for address, versions in sorted(said.items()):
+        if isinstance(versions, ModuleNotFoundError):
+            raise InputError(
+                f"worker {address} has no `{versions.name}`: `pip install 'phobos-tools[cluster]=={__version__}'` into "
+                "the environment that runs `dask worker` there"
+            )
+        if isinstance(versions, BaseException):
+            raise InputError(f"worker {address} does not answer: {type(versions).__name__}: {versions}")
+        python, ours = versions
+        if ours != __version__:
+            raise InputError(f"worker {address} has phobos {ours}, this is {__version__}: install one of them on both")
+        if python != mine:
+            raise InputError(f"worker {address} runs Python {python}, this is {mine}: use one of them on both")
+
+
 @contextmanager
 def cluster(where: str) -> Iterator[Cluster]:
     """`local`, `local:N`, or the address of a scheduler (`tcp://HOST:PORT`, `tls://HOST:PORT`). Raises InputError."""
@@ -94,7 +112,21 @@ def cluster(where: str) -> Iterator[Cluster]:
     if kind not in ("tcp", "tls") or not rest.rpartition(":")[2].isdigit():
         raise InputError(f"--cluster {where}: give local, local:N, tcp://HOST:PORT or tls://HOST:PORT")
     from distributed import Client
+    from distributed.security import Security
 
+    if kind == "tls":
+        names = "`ca-file`, `client.cert` and `client.key` of `distributed.comm.tls`"
+        try:
+            known = Security().get_connection_args("client").get("ssl_context")
+        except OSError as error:
+            raise InputError(
+                f"--cluster {where}: the certificates that dask's configuration names ({names}) cannot be read: {error}"
+            ) from None
+        if known is None:
+            raise InputError(
+                f"--cluster {where}: dask's configuration names no certificates: set {names} "
+                "(or DASK_DISTRIBUTED__COMM__TLS__CA_FILE, ...__CLIENT__CERT, ...__CLIENT__KEY)"
+            )
     try:
         client = Client(where, timeout=CONNECT_S, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
@@ -210,14 +242,14 @@ def _quiet() -> Iterator[None]:
             logger.setLevel(level)
 
 
-def about() -> tuple[str, str, str, Machine, Machine]:
+def about() -> tuple[str, str, Machine, Machine]:
     """What a `Worker` holds beside its address, of the process it is called in."""
     from phobos.runtime.tuning.tuning import machine_of
 
     count, _ = driver()
     bare = machine_of("cpu")
     if not count:
-        return "", "reference runtime", __version__, bare, bare
+        return "", "reference runtime", bare, bare
     from phobos.runtime.cuda import driver as cuda
 
-    return cuda.identity(0), cuda.device_name(0), __version__, machine_of("cuda:0"), bare
+    return cuda.identity(0), cuda.device_name(0), machine_of("cuda:0"), bare
