@@ -5,7 +5,7 @@ mkdocs calls `on_files` with what it found in `docs/`; what is added here exists
 
 from __future__ import annotations
 
-import html
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -107,13 +107,42 @@ def pictures() -> dict[str, str]:
             main(["check", "--prove", "--plot", str(target), "--output-file", said, str(ROOT / kernel)])
             made[name] = target.read_text(encoding="utf-8").replace(str(ROOT) + "/", "")
     made["strides"] = strides(tiles=11, workers=4)
-    return made
+    return made | traces()
+
+
+def traces() -> dict[str, str]:
+    """What `phobos trace` draws of the kernels of the page `model.md`, and of an example."""
+    import numpy
+
+    from phobos.runtime.kernel import kernel, load
+
+    def zeros(cells: int) -> Any:
+        return numpy.zeros(cells, numpy.float32)
+
+    phases = kernel(_shown("two_phases")).trace(zeros(11 * 256), zeros(11 * 256), grid=4)
+    ordinary = kernel(_shown("ordinary"))
+    staged = load(str(ROOT / "examples/staged.ph")).staged
+    return {
+        "phases": phases.to_svg(),
+        "waves": ordinary.trace(zeros(14 * 256), resident=4).to_svg(),
+        "workers": ordinary.trace(zeros(14 * 256), resident=4, schedule="persistent-interleaved").to_svg(),
+        "barrier": staged.trace(zeros(1300).reshape(1, -1), grid=4, constants={"TILE": 1024}).to_svg(),
+    }
+
+
+def _shown(name: str) -> str:
+    """The listing of `model.md` that holds a kernel: what is drawn is what the reader reads."""
+    for listing in re.findall(r"^```ph\n(.*?)^```$", (ROOT / "docs/model.md").read_text("utf-8"), re.M | re.S):
+        if f"kernel {name}(" in listing:
+            return str(listing)
+    raise LookupError(f"docs/model.md shows no kernel {name}")
 
 
 def strides(tiles: int, workers: int) -> str:
     """Which block of a grid-stride loop has which tile: asked of the reference runtime, which stores block numbers."""
     import numpy
 
+    from phobos.runtime.drawing import Drawing, colour
     from phobos.runtime.kernel import kernel
 
     owner = kernel(
@@ -122,28 +151,16 @@ def strides(tiles: int, workers: int) -> str:
     )
     owners = numpy.zeros(tiles, numpy.int32)
     owner(owners, grid=workers)
-    return _boxes(
-        [(f"tile {t}", f"block {b}", int(b)) for t, b in enumerate(owners)],
-        f"range(ctx.block.x, {tiles}, ctx.blocks.x) with {workers} blocks",
-    )
-
-
-def _boxes(boxes: list[tuple[str, str, int]], title: str) -> str:
-    colours = ("#2f6fb0", "#b35900", "#2f855a", "#8250df", "#c01c28", "#59636e")
     width = 76
-    out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width * len(boxes) + 20} 92" role="img">',
-        f"<title>{html.escape(title)}</title>",
-        "<style>text{font:13px ui-monospace,Menlo,Consolas,monospace;fill:#1f2328}.in{fill:#fff}</style>",
-        f'<rect width="{width * len(boxes) + 20}" height="92" fill="#ffffff"/>',
-        f'<text x="10" y="20">{html.escape(title)}</text>',
-    ]
-    for number, (above, inside, colour) in enumerate(boxes):
-        x = 10 + number * width
-        out.append(f'<rect x="{x}" y="32" width="{width - 4}" height="30" fill="{colours[colour % len(colours)]}"/>')
-        out.append(f'<text class="in" x="{x + 6}" y="52">{html.escape(inside)}</text>')
-        out.append(f'<text x="{x + 6}" y="80">{html.escape(above)}</text>')
-    return "\n".join([*out, "</svg>"]) + "\n"
+    title = f"range(ctx.block.x, {tiles}, ctx.blocks.x) with {workers} blocks"
+    out = Drawing(width * tiles + 20, 92, title, ".in{font-size:12px}")
+    out.text(10, 20, title)
+    for tile, block in enumerate(owners.tolist()):
+        x = 10 + tile * width
+        out.box(colour(block), x, 32, width - 4, 30)
+        out.text(x + 8, 52, f"block {block}", "in")
+        out.text(x + 8, 80, f"tile {tile}")
+    return out.document
 
 
 def _cell(text: str) -> str:

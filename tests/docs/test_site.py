@@ -120,7 +120,17 @@ def test_there_is_a_page_for_each_rule_and_an_entry_for_each_built_in(site: Path
 
 
 def test_the_pictures_are_drawn_from_runs(site: Path) -> None:
-    for name, words in {"hang": ("block 0", "waits", "has left the kernel"), "strides": ("tile 10", "block 3")}.items():
+    told = {
+        "hang": ("block 0", "waits", "has left the kernel"),
+        "strides": ("tile 10", "block 3"),
+        "waves": ("place 3", "14 blocks go through in 4 waves of 4, the last of 2"),
+        "workers": ("worker 3", "ordinary 13"),
+        "phases": ("block 3: waits, line 6, 3 steps from 6 steps", "line 6 to the end"),
+        "barrier": ("block 3: waits, line 27, 16 steps", "in 7 of 7 rounds"),
+    }
+    assert {path.stem for path in (site / "pictures").glob("*.svg")} == set(told)
+    for name, words in told.items():
         text = (site / f"pictures/{name}.svg").read_text(encoding="utf-8")
         ET.fromstring(text)
-        assert all(word in text for word in words)
+        assert all(word in text for word in words), name
+        assert f"pictures/{name}.svg" in (site / "model.html").read_text(encoding="utf-8") or name == "hang"

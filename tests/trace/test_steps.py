@@ -102,7 +102,9 @@ def test_an_even_kernel_is_even() -> None:
     adds_up(made)
     assert [phase.imbalance for phase in made.summary.phases] == [1.0, 1.0, 1.0]
     assert made.summary.waiting == 0 and made.summary.tail == 0
-    assert made.summary.verdict == ("nothing stands out: blocks work alike, and hardly wait",)
+    assert made.summary.verdict == (
+        "nothing stands out: no stretch, barrier or tail costs more than 5% of the launch",
+    )
 
 
 def test_rounds_of_a_loop_are_one_row_and_each_waits_for_its_own() -> None:

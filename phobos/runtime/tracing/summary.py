@@ -261,7 +261,9 @@ def _verdict(trace: Trace, phases: tuple[Phase, ...], span: int, after_last: Arr
     if held.waves == 1 and early > WORTH * span:
         said.append((early, f"the start: the mean {trace.noun} starts late ({share(early)})"))
     said.sort(key=lambda one: -one[0])
-    return tuple(text for _, text in said) or (f"nothing stands out: {trace.noun}s work alike, and hardly wait",)
+    return tuple(text for _, text in said) or (
+        f"nothing stands out: no stretch, barrier or tail costs more than {WORTH:.0%} of the launch",
+    )
 
 
 def _text(summary: Summary) -> list[str]:
