@@ -76,6 +76,13 @@ def test_the_plan_says_what_it_takes_and_what_is_off(device: FakeDriver) -> None
     assert "nothing stays on chip" in plan
 
 
+def test_a_persistent_grid_stays_what_it_is(device: FakeDriver) -> None:
+    """The search needs registers, and a grid is what fits: the compiler is told how many CTAs must fit."""
+    made, x = kernel(read("examples/staged.ph")), HostArray(numpy.zeros((1, 20480), numpy.float32))
+    assert made.plan(x, detect="races").grid == made.plan(x).grid
+    assert sum("__launch_bounds__(256, 2)" in one.text for one in device.functions) == 1
+
+
 def test_shadows_that_do_not_fit_are_refused(device: FakeDriver) -> None:
     device.free_bytes = 600_000
     made = kernel(read("examples/staged.ph"))

@@ -152,6 +152,12 @@ def test_the_same_launch_again_looks_again(cupy: Any) -> None:
         made(x, 0, grid=1, unchecked=True, detect="races")
 
 
+def test_a_persistent_grid_stays_what_it_is() -> None:
+    x = DeviceArray(numpy.ones((1, 2**24), numpy.float32), 0)
+    made = Kernels("examples/staged.ph", Path("examples/staged.ph").read_text()).one("staged")
+    assert made.plan(x, detect="races", tuned=False).grid == made.plan(x, tuned=False).grid
+
+
 def test_more_shadows_than_memory_are_refused() -> None:
     planted = next(one for one in PLANTED if one.name == "ragged")
     held = driver.free_bytes

@@ -216,6 +216,9 @@ def _prepare(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
     with driver.on(device) as context:
         multiprocessors = max(driver.multiprocessors(device) - options.reserved_sms, 1)
         lowering = _based(bound, lowering_for(bound, options, arch(device)), device, context)
+        if lowering.instrument == RACES and (bound.program.is_persistent or schedule.is_persistent or fused):
+            plain = _load(bound.module, bound.unit, replace(lowering, instrument=""), device, context)
+            lowering = replace(lowering, together=plain.ctas_per_sm)  # so that the grid is that of a launch without
 
         def resident(program: Program) -> tuple[int, str]:
             module, unit = kernel.analysed({name: c.value for name, c in program.constants.items()})
