@@ -180,6 +180,10 @@ def test_hover_says_what_is_wrong_and_what_the_call_does(main: Tour) -> None:
     assert "Waits until every block" in main["hover"]
 
 
+def test_the_code_opens_the_rules_page(main: Tour) -> None:
+    assert main["rule page"].startswith("# PH205 barrier-trip-count-varies")
+
+
 def test_the_problem_lists_its_related_places(main: Tour) -> None:
     assert any("PH205" in row for row in main["problems"]["rows"])
     related = [row for row in main["problems"]["open"] if row not in main["problems"]["rows"]]

@@ -148,11 +148,13 @@ export class Editor {
     await this.until(async () => ((await this.errors()) > 0) === some, some ? "a squiggle" : "no squiggle");
   }
 
-  async hover(word) {
+  /** What stands over a word; its parts come one by one, so `wanted` names what is waited for. */
+  async hover(word, wanted = "") {
+    const shown = () => this.page.evaluate(() => [...document.querySelectorAll(".monaco-hover")].map((e) => e.innerText).join("\n"));
     await this.page.locator(".view-line span span", { hasText: word }).first().hover();
-    await this.page.waitForFunction(() => [...document.querySelectorAll(".monaco-hover")].some((e) => e.innerText.trim().length > 20));
+    await this.until(async () => (await shown()).trim().length > 20 && (await shown()).includes(wanted), `a hover with ${wanted}`);
     await this.page.waitForTimeout(400); // it fades in
-    return this.page.evaluate(() => [...document.querySelectorAll(".monaco-hover")].map((e) => e.innerText).join("\n"));
+    return shown();
   }
 
   async status() {

@@ -27,9 +27,19 @@ await tour(page, {
     return { mode: await page.locator("#status\\.editor\\.mode").innerText(), status: await editor.status() };
   },
   "hover": async () => {
-    const text = await editor.hover("grid_barrier");
+    const text = await editor.hover("grid_barrier", "Waits until");
     await editor.shot("hover");
     await page.mouse.move(5, 500);
+    return text;
+  },
+  "rule page": async () => {
+    await editor.hover("grid_barrier", "PH205");
+    await page.locator(".monaco-hover a", { hasText: "PH205" }).first().click();
+    await page.waitForSelector(".tab.active[aria-label*='PH205.md']");
+    await editor.waitForText("# PH205");
+    const text = await editor.text();
+    await page.keyboard.press("Control+KeyW");
+    await page.waitForSelector(".tab.active[aria-label*='sweep.ph']");
     return text;
   },
   "problems": async () => {

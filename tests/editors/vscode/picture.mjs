@@ -11,7 +11,7 @@ await tour(page, {
     await page.keyboard.press("Control+KeyB"); // no list of files
     await page.waitForSelector(".codelens-decoration a");
     await page.waitForTimeout(3000); // what the compiler says replaces the estimate
-    const text = await editor.hover("grid_barrier");
+    const text = await editor.hover("grid_barrier", "Waits until");
     await editor.shot("readme");
     return text;
   },

@@ -7,7 +7,7 @@ const editor = new Editor(page);
 await tour(page, {
   "findings without trust": async () => {
     await page.waitForSelector(".monaco-editor .squiggly-error", { timeout: 90_000 });
-    return { restricted: await page.locator(".statusbar").innerText(), hover: await editor.hover("grid_barrier") };
+    return { restricted: await page.locator(".statusbar").innerText(), hover: await editor.hover("grid_barrier", "PH205") };
   },
   "nothing runs without trust": async () => {
     await page.mouse.move(5, 500);
