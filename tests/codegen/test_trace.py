@@ -123,3 +123,18 @@ def test_virtual_blocks_have_a_site_of_their_kernel() -> None:
         ("block", "double"), ("block", "triple"), ("phase", "before `add`"), ("block", "add"),
         ("phase", "before `both`"), ("block", "both"),
     ]  # fmt: skip
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("name", ["staged", "saxpy"])
+def test_the_clock_is_read_when_all_threads_have_come(name: str) -> None:
+    """Not when thread 0 has: between what a CTA stores and the time at which it comes or ends stands a CTA barrier."""
+    made = both(read(f"examples/{name}.ph"), name, Options())[1]
+    ptx = nvrtc.compile_text(made.text, "t.cu", "sm_90a").ptx
+    body = ptx[ptx.index(f".entry {made.symbol}") :]
+    events = re.findall(r"%globaltimer|bar(?:rier)?\.(?:cta\.)?(?:sync|red)|st\.global\.(?:v\d\.)?[fb]32", body)
+    reads = [at for at, event in enumerate(events) if event.startswith("%global")]
+    stores = [at for at, event in enumerate(events) if event.startswith("st.")]
+    assert len(reads) >= 2 and stores
+    for at in reads[1:]:
+        assert events[at - 1].startswith("bar") or events[at - 1].startswith("%global"), events[: at + 1]

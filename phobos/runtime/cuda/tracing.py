@@ -20,8 +20,8 @@ from phobos.runtime.conditions import stored_tensors
 from phobos.runtime.cuda import driver, host, launch, measure
 from phobos.runtime.cuda.memory import DeviceArray
 from phobos.runtime.tracing.places import barrier_at, between, of_phases
-from phobos.runtime.tracing.summary import grouped
 from phobos.runtime.tracing.trace import Cost, Tiles, Trace
+from phobos.runtime.tracing.words import grouped
 from phobos.semantics.fusion import FusedProgram
 from phobos.value import replace
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from phobos.runtime.drawing import Drawing, colour
 from phobos.runtime.tracing.sampling import chosen
-from phobos.runtime.tracing.summary import time_of
+from phobos.runtime.tracing.words import time_of
 
 if TYPE_CHECKING:
     from phobos.runtime.tracing.trace import Trace

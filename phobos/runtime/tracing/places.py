@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from phobos.diagnostic import Span
 from phobos.runtime.binding import Bound
 from phobos.runtime.tracing.trace import Stretch
-from phobos.semantics import ir
-from phobos.semantics.fusion import FusedProgram, parts_of
-from phobos.semantics.values import statements_of
+from phobos.semantics.fusion import FusedProgram
 from phobos.value import value
 
 
@@ -57,13 +55,6 @@ def of_phases(bound: Bound, kept: int, complete: bool) -> tuple[tuple[Stretch, .
         stretches.append(Stretch(name, line, note))
     count = kept + 1 if complete else kept
     return tuple(stretches[:count]), tuple(range(count))
-
-
-def has_barriers(bound: Bound) -> bool:
-    """Whether blocks of this launch wait for each other at a grid barrier."""
-    if isinstance(bound.program, FusedProgram):
-        return len(bound.program.fusion.phases) > 1
-    return any(isinstance(s, ir.Barrier) for part in parts_of(bound.program) for s in statements_of(part.body))
 
 
 def _stretch(before: Barrier | None, after: Barrier | None) -> Stretch:

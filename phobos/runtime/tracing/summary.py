@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from phobos.runtime.tracing.words import named, time_of
 from phobos.value import value
 
 if TYPE_CHECKING:
@@ -77,7 +78,9 @@ class Summary:
     verdict: tuple[str, ...]
 
     def text(self) -> str:
-        return "\n".join(_text(self))
+        from phobos.runtime.tracing.report import text
+
+        return text(self)
 
     def __str__(self) -> str:
         return self.text()
@@ -108,7 +111,7 @@ class Summary:
                 "waves": held.waves,
                 "last_wave": held.last_wave,
             },
-            "tiles": _tiles_dict(trace),
+            "tiles": tiles_of(trace),
             "verdict": list(self.verdict),
             "not_kept": list(trace.lost),
             "cost": None if cost is None else {
@@ -221,7 +224,7 @@ def _verdict(trace: Trace, phases: tuple[Phase, ...], span: int, after_last: Arr
     for phase in phases:
         if phase.lost_to_imbalance > WORTH * span and phase.imbalance > ALIKE:
             who = (
-                f"{trace.noun}s wait for {_block(trace, phase.slowest)}, which works {phase.slowest_by:.2f} times as "
+                f"{trace.noun}s wait for {named(trace, phase.slowest)}, which works {phase.slowest_by:.2f} times as "
                 "long as the median one"
             )
             if 2 * phase.last < phase.rounds:
@@ -254,7 +257,7 @@ def _verdict(trace: Trace, phases: tuple[Phase, ...], span: int, after_last: Arr
         last = int(trace.end.argmax())
         said.append((
             late,
-            f"the tail: the last to end is {_block(trace, last)}, the mean one has ended before "
+            f"the tail: the last to end is {named(trace, last)}, the mean one has ended before "
             f"({share(late)})",
         ))  # fmt: skip
     early = float(trace.start.mean())
@@ -266,84 +269,8 @@ def _verdict(trace: Trace, phases: tuple[Phase, ...], span: int, after_last: Arr
     )
 
 
-def _text(summary: Summary) -> list[str]:
-    trace, held = summary.trace, summary.residency
-    unit = summary.unit
-    crossed = f", {_count(trace.crossings, 'barrier')} crossed" if trace.crossings else ""
-    out = [
-        f"{trace.kernel} on {trace.device}: {_count(trace.blocks, trace.noun)}{crossed}, "
-        f"{time_of(summary.span, unit)} from the first start to the last end"
-    ]
-    out += [f"  {word:<11}{said}" for word, said in _rows(summary, held)]
-    out += ["", *_table(summary), ""]
-    out.append("what takes time, the most first:" if len(summary.verdict) > 1 else "what takes time:")
-    out += [f"  {line}" for line in summary.verdict]
-    out += [f"not kept: {line}" for line in trace.lost]
-    return out
-
-
-def _rows(summary: Summary, held: Residency) -> list[tuple[str, str]]:
-    trace, unit = summary.trace, summary.unit
-    where = ""
-    if held.per_multiprocessor is not None:
-        low, high = held.per_multiprocessor
-        where = f", {low if low == high else f'{low} to {high}'} on each of {held.multiprocessors} multiprocessors"
-    waves = "one wave" if held.waves == 1 else f"{held.waves} waves, the last of {_count(held.last_wave, trace.noun)}"
-    rows = [("resident", f"{held.at_once} of {_count(trace.blocks, trace.noun)} at once{where}: {waves}")]
-    if trace.crossings:
-        themselves = f", {summary.barriers:.1%} after the last has come" if unit == "ns" else ""
-        rows.append(("waiting", f"{summary.waiting:.1%} of the time of all blocks is spent at barriers{themselves}"))
-    last = f" ({_block(trace, summary.last_block)})" if summary.tail else ""
-    rows.append((
-        "tail",
-        f"{time_of(summary.tail, unit)} from the first end to the last{last}; {time_of(summary.starting, unit)} from "
-        "the first start to the last",
-    ))  # fmt: skip
-    if trace.tiles is not None:
-        rows += [("tiles", said) for said in _tiles_said(trace)]
-    if trace.cost is not None:
-        cost = trace.cost
-        rows.append((
-            "cost",
-            f"{cost.ratio:.2f} times the kernel without a trace ({1e3 * cost.traced_ms:.3g} us, "
-            f"{1e3 * cost.plain_ms:.3g} us), {cost.traced_registers} registers a thread, {cost.plain_registers} "
-            "without",
-        ))  # fmt: skip
-        rows.append(("clock", f"times are multiples of {trace.resolution} ns, as measured on this card"))
-    else:
-        rows.append(("clock", "steps: operations on at most as many elements as a block has threads"))
-    return rows
-
-
-def _table(summary: Summary) -> list[str]:
-    unit, trace = summary.unit, summary.trace
-    lines = [["from, to", "rounds", "median", "longest", "max/mean", "slowest", "waits"]]
-    for phase in summary.phases:
-        slowest = f"{trace.noun} {phase.slowest}" + ("" if phase.slowest_at is None else f" (SM {phase.slowest_at})")
-        lines.append([
-            phase.name, str(phase.rounds), time_of(phase.median, unit), time_of(phase.longest, unit),
-            f"{phase.imbalance:.2f}", slowest if phase.imbalance > 1.005 else "-",
-            "-" if phase.line is None else time_of(phase.wait, unit),
-        ])  # fmt: skip
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    return [
-        "  ".join(c.ljust(w) if i in (0, 5) else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths))).rstrip()
-        for line in lines
-    ]
-
-
-def _tiles_said(trace: Trace) -> list[str]:
-    said = []
-    for one in _tiles_dict(trace) or ():
-        said.append(
-            f"{_count(one['count'], 'block')} of `{one['kernel']}` on the workers, median "
-            f"{time_of(one['median'], trace.unit)}, longest {time_of(one['longest'], trace.unit)} "
-            f"(block {one['slowest']} on worker {one['worker']})"
-        )
-    return said
-
-
-def _tiles_dict(trace: Trace) -> list[dict[str, Any]] | None:
+def tiles_of(trace: Trace) -> list[dict[str, Any]] | None:
+    """Of each kernel whose blocks are run by workers: how many, and how long they took."""
     tiles = trace.tiles
     if tiles is None:
         return None
@@ -359,27 +286,3 @@ def _tiles_dict(trace: Trace) -> list[dict[str, Any]] | None:
             "slowest": int(tiles.number[worst]), "worker": int(tiles.cta[worst]),
         })  # fmt: skip
     return made
-
-
-def time_of(time: float, unit: Unit) -> str:
-    """`840 ns`, `12.3 us`, `1.2 ms`; `1 240 steps`."""
-    if unit == "steps":
-        text = grouped(round(time)) if time == int(time) or time >= 100 else f"{time:.1f}"
-        return f"{text} step" if text == "1" else f"{text} steps"
-    for limit, per, name in ((1e3, 1.0, "ns"), (1e6, 1e3, "us"), (1e9, 1e6, "ms")):
-        if time < limit:
-            return f"{time / per:.3g} {name}"
-    return f"{time / 1e9:.3g} s"
-
-
-def grouped(number: int) -> str:
-    """`1 056`."""
-    return f"{number:,}".replace(",", " ")
-
-
-def _block(trace: Trace, block: int) -> str:
-    return f"{trace.noun} {block}" + ("" if trace.processor is None else f" on multiprocessor {trace.processor[block]}")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
