@@ -58,18 +58,21 @@ def _findings(path: str, text: str, configuration: Configuration) -> list[Diagno
         for diagnostic in diagnostics_of(context_of(module, unit, configuration)):
             found.append(diagnostic.map_spans(lambda span, unit=unit: module.absolute(unit, span)))  # type: ignore[misc]
     found = first_to_speak(distinct(found))
+    together: list[Diagnostic] = []  # what only the fusion of kernels is told
+    if configuration.kernel is not None and "+" in configuration.kernel:
+        from phobos.check.fusing import fusion_findings
+
+        together = [*fusion_findings(module, configuration.kernel, configuration.order)]
     if MARK in text:
         suppressions = Suppressions(path, text, LineIndex(text), module.file)
-        found = suppressions.keep(found)
+        kept = suppressions.keep([*found, *together])
+        of_fusion = {id(diagnostic) for diagnostic in together}
+        together = [diagnostic for diagnostic in kept if id(diagnostic) in of_fusion]
+        found = [diagnostic for diagnostic in kept if id(diagnostic) not in of_fusion]
         found += suppressions.findings(enabled)
-    found = [diagnostic for diagnostic in found if diagnostic.code in enabled]
     if configuration.kernel is not None:
         found = of_kernels(module, found, configuration.kernel.split("+"))
-        if "+" in configuration.kernel:
-            from phobos.check.fusing import fusion_findings
-
-            together = fusion_findings(module, configuration.kernel, configuration.order)
-            found += [diagnostic for diagnostic in together if diagnostic.code in enabled]
+    found = [diagnostic for diagnostic in [*found, *together] if diagnostic.code in enabled]
     return sorted(found, key=lambda d: (d.span.start, d.code, d.span.end, d.message))
 
 

@@ -377,7 +377,8 @@ def _finished(
     for context in contexts:
         for tensor, size in context.wide.items():
             wide[tensor] = max(size, wide.get(tensor, 0))
-    top = f"// {name}, from {spelling.file_literal(part.file)[1:-1]}. Written by Phobos tools.\n\n"
+    file = spelling.file_literal(part.file)[1:-1]
+    top = f"// {spelling.kernel_symbol(name)}, from {file}. Written by Phobos tools.\n\n"
     top += f"{pieces_for(whole)}\n{warpgroups.pieces_for(whole)}"
     return Emitted(
         top + whole, symbol, tuple(argument for argument, _ in entries),

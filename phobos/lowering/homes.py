@@ -3,7 +3,7 @@
 A variable that is only ever read and written element by element, reduced along its rows, or accumulated into by
 products stays in registers, however large it is; so does the left operand of a product on tensor cores that
 multiplies it row by row in the warps that hold it. One that another product, `transpose`, `cumsum`, `gather` or `flat`
-reads, or that is subscripted, is shared. (A tile of one element is the same in all threads, so its subscript is
+reads, or that is subscripted, is shared. (A tile of one element is the same in all threads, so its point is
 no reason.) PH402 counts by this decision.
 """
 
@@ -31,19 +31,15 @@ def shared_variables(body: ir.Block, held: Collection[ops.Dot] = ()) -> dict[ir.
                 for operand in (right,) if statement in held else (left, right):
                     if (variable := tile_named(operand)) is not None:
                         need(variable, "it is an operand of a product")
-            case ir.Store(access=access) if isinstance(access.base, ir.Variable) and ops.cells(access.base.type) > 1:
-                need(access.base, "it is subscripted")
-            case ir.DefineView(access=access) if (
-                isinstance(access.base, ir.Variable) and ops.cells(access.base.type) > 1
-            ):
-                need(access.base, "it is subscripted")
+            case ir.Store(access=access) | ir.DefineView(access=access):
+                if (variable := _subscripted(access)) is not None:
+                    need(variable, "it is subscripted")
         for root in walk.expressions(statement):
             for expression in walk.every(root):
                 match expression:
-                    case ir.Load(access=access) if (
-                        isinstance(access.base, ir.Variable) and ops.cells(access.base.type) > 1
-                    ):
-                        need(access.base, "it is subscripted")
+                    case ir.Load(access=access):
+                        if (variable := _subscripted(access)) is not None:
+                            need(variable, "it is subscripted")
                     case ir.BuiltinCall(name="transpose" | "flat" | "gather" as name, arguments=(first, *_)):
                         if (variable := tile_named(first)) is not None:
                             need(variable, f"`{name}` reads it at other places")
@@ -51,6 +47,12 @@ def shared_variables(body: ir.Block, held: Collection[ops.Dot] = ()) -> dict[ir.
         for variable in _higher_rank_broadcasts(statement):
             need(variable, "it is broadcast along a leading axis")
     return found
+
+
+def _subscripted(access: ir.Access) -> ir.Variable | None:
+    """The tile whose cells must be told apart: the only cell of one is told by a point, but a slice may miss it."""
+    base = access.base
+    return base if isinstance(base, ir.Variable) and (not access.is_point or ops.cells(base.type) > 1) else None
 
 
 def tile_named(expression: ir.Expression) -> ir.Variable | None:

@@ -8,6 +8,8 @@ from phobos.semantics import ir
 from phobos.semantics.program import Program
 from phobos.value import value
 
+MOST_NESTED = 10  # loops inside one another: where threads wait is found by walking each twice, and what is in it
+
 
 @value
 class Missing:
@@ -19,6 +21,9 @@ class Missing:
 def missing(program: Program) -> list[Missing]:
     """Everything that keeps a program from being compiled; empty where it can be."""
     found: list[Missing] = []
+    deepest = _too_deep(program.body)
+    if deepest is not None:
+        found.append(Missing(f"its loops are nested more than {MOST_NESTED} deep", deepest, "one loop too many"))
     for statement in walk.statements(program.body):
         if isinstance(statement, ir.UnsupportedCall):
             found.append(_call(statement.name, statement.span))
@@ -39,6 +44,19 @@ def missing(program: Program) -> list[Missing]:
                 elif isinstance(one, ir.Error):
                     found.append(Missing("it has errors", one.span, ""))
     return found
+
+
+def _too_deep(body: ir.Block) -> Span | None:
+    """The first loop that stands inside too many others."""
+    waiting: list[tuple[ir.Block, int]] = [(body, 0)]
+    while waiting:
+        block, depth = waiting.pop()
+        for statement in block.statements:
+            inside = depth + isinstance(statement, (ir.For, ir.While))
+            if inside > MOST_NESTED:
+                return statement.span
+            waiting += [(inner, inside) for inner in walk.blocks(statement)]
+    return None
 
 
 def _call(name: str, span: Span) -> Missing:

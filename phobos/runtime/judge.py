@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from time import perf_counter
@@ -9,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from phobos.diagnostic import Diagnostic
+from phobos.diagnostic import Diagnostic, Span
 from phobos.errors import LaunchError
 from phobos.runtime import gate
 from phobos.runtime.binding import Bound
 from phobos.runtime.conditions import aligned, apart, stored_tensors
 from phobos.runtime.detections import words_of
 from phobos.runtime.faults import confirmed, raised, refusal
+from phobos.runtime.output import size_of
 from phobos.runtime.placing import Extents, Placement, place
 from phobos.runtime.plan import Check, PhasePlan, Plan
 from phobos.runtime.reference.code import code_of
@@ -27,15 +29,18 @@ from phobos.runtime.reference.races import TooLarge
 from phobos.runtime.reference.schedulers import NAMES
 from phobos.runtime.reference.steps import Steps
 from phobos.runtime.scheduling import notes_of, possible, schedule_for, work_of
+from phobos.semantics import ir
 from phobos.semantics.fusion import FusedProgram, parts_of
-from phobos.semantics.program import Program
+from phobos.semantics.program import Program, fact
 from phobos.semantics.schedules import Work
+from phobos.semantics.values import expressions_in, statements_of, walk
 from phobos.value import value
 
 if TYPE_CHECKING:
     from phobos.runtime.kernel import Kernel, LaunchOptions
 
 Phases = tuple[tuple[tuple[Program, Extents], ...], ...]
+MOST_TILE_BYTES = 1 << 32  # of a value of one block
 RESIDENT = 8  # blocks of a persistent grid where nobody says how many
 
 
@@ -198,6 +203,10 @@ def judge(prepared: Prepared, judging: Judging) -> Verdict:
         raise raised(bound.module, bound.unit, fault) from None
     except TooLarge as error:
         raise LaunchError(str(error)) from None
+    except MemoryError:
+        raise LaunchError(
+            f"`{program.name}` needs more memory than there is here, at this grid and these sizes: take smaller ones"
+        ) from None
     elapsed = 1e3 * (perf_counter() - started)
     missed = tuple(gate.doubtful(prepared.kernel.findings))
     return Verdict(prepared.plan, outcome, elapsed, missed)
@@ -205,6 +214,14 @@ def judge(prepared: Prepared, judging: Judging) -> Verdict:
 
 def executable(bound: Bound) -> None:
     """Raises LaunchError where the kernel holds something that is checked but not executed, and names it."""
+    for program in parts_of(bound.program):
+        if (found := too_large_in(program)) is not None:
+            span, shape, size = found
+            raise refusal(
+                bound.module, bound.unit, None,
+                f"{list(shape)} cells take {size:,} bytes, over the {MOST_TILE_BYTES:,} of the reference runtime",
+                span, help="choose a smaller tile or slice",
+            )  # fmt: skip
     try:
         for program in parts_of(bound.program):
             code_of(program)
@@ -214,6 +231,31 @@ def executable(bound: Bound) -> None:
             bound.module, bound.unit, None, f"`{error.what}` cannot run: {what}", error.node.span,
             label="checked, but not executable yet",
         ) from None  # fmt: skip
+
+
+@fact
+def too_large_in(program: Program) -> tuple[Span, tuple[int, ...], int] | None:
+    """The first tile, or slice of a tensor, that no block can hold: where, its shape and its bytes."""
+    for statement in statements_of(program.body):
+        for access in (statement.access,) if isinstance(statement, (ir.Store, ir.DefineView)) else ():
+            lengths = [sub.static for sub in access.subs if isinstance(sub, ir.SliceSub)]
+            known = tuple(length for length in lengths if length is not None)
+            size = size_of(known, access.base.dtype if isinstance(access.base, ir.Tensor) else "f64")
+            if size > MOST_TILE_BYTES:
+                return access.span, known, size
+        for root in expressions_in(statement):
+            for one in walk(root):
+                if isinstance(one.type, ir.TileT):
+                    shape = tuple(length for length in one.type.shape if isinstance(length, int))
+                    size = size_of(shape, one.type.dtype)
+                    if size > MOST_TILE_BYTES:
+                        return one.span, shape, size
+        if isinstance(statement, ir.Define) and isinstance(statement.variable.type, ir.TileT):
+            shape = tuple(length for length in statement.variable.type.shape if isinstance(length, int))
+            size = size_of(shape, statement.variable.type.dtype)
+            if size > MOST_TILE_BYTES:
+                return statement.span, shape, size
+    return None
 
 
 def barrier_ready(bound: Bound) -> list[Check]:

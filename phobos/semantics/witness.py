@@ -18,7 +18,7 @@ from phobos.semantics.conditions import Condition, opaques, polys
 from phobos.semantics.flow import FIRST, LATER, NEXT, SAME
 from phobos.semantics.grid import CellCap, grid_of
 from phobos.semantics.poly import Atom, Poly
-from phobos.semantics.program import Program
+from phobos.semantics.program import Program, fact
 from phobos.semantics.twoblocks import Cells, conditions_of
 from phobos.semantics.uniformity import Uniformity
 from phobos.semantics.values import LoopFact, Values, children_of
@@ -29,6 +29,7 @@ W = TypeVar("W")
 MOST_SETTINGS = 72
 MOST_ROUNDS = 3
 MOST_BOXES = 120  # places of one side at one setting
+MOST_TRIED = 100_000  # places looked at for one kernel: loops ten deep have endless rounds to try
 MOST_COUNT = 4  # blocks on one axis of an inferred grid
 OPAQUE = ("var", "expr", "atomic", "op", "wrap", "thread")
 
@@ -86,6 +87,12 @@ def _unknown(reason: str) -> Meeting:
     return Meeting("unknown", False, (0, 0), 0, (), (), reason)
 
 
+@fact
+def _left_of(program: Program) -> list[int]:
+    """How many more places are looked at, counted down."""
+    return [MOST_TRIED]
+
+
 def search(
     question: Question,
     a: Cells,
@@ -93,6 +100,8 @@ def search(
     stored: tuple[ir.Expression | None, ir.Expression | None] = (None, None),
 ) -> Meeting:
     """Look for a meeting of two blocks."""
+    if _left_of(question.program)[0] < 0:
+        return _unknown(f"more than {MOST_TRIED:,} places would have to be looked at in this kernel")
     placed = [poly for cells in (a, b) for axis in cells.axes for poly in axis]
     if any(poly.mentions(kind) for poly in placed for kind in (*OPAQUE, "load", "unsigned")):
         return _unknown("a subscript has no closed form")
@@ -273,9 +282,13 @@ def _boxes(
                 free.append((loop.variable, range(MOST_ROUNDS)))
     conditions = [*conditions_of(cells.context), *cells.reach.conditions]
     found: list[Box] = []
+    left = _left_of(question.program)
     total = 0
     for block in product(*(range(counts[axis]) if axis in question.axes else (0,) for axis in range(3))):
         for rounds in product(*(numbers for _, numbers in free)):
+            left[0] -= 1
+            if left[0] < 0:
+                return found
             at = dict(settings)
             at.update(fixed)
             at.update(zip((atom for atom, _ in free), rounds))

@@ -150,9 +150,12 @@ def _lines(text: str) -> list[_Line]:
         while waiting < len(comments) and comments[waiting].start < token[0]:
             layout.comment(comments[waiting])
             waiting += 1
-        next_start = tokens.list[index + 1][0] if index + 1 < len(tokens.list) else len(text)
+        following = index + 1
+        while kind == "{" and tokens.kinds[following : following + 1] == END:
+            following += 1
+        next_start = tokens.list[following][0] if following < len(tokens.list) else len(text)
         comment_next = waiting < len(comments) and comments[waiting].start < next_start
-        layout.token(kind, token, tokens.kinds[index + 1 : index + 2], comment_next)
+        layout.token(kind, token, tokens.kinds[following : following + 1], comment_next)
     for comment in comments[waiting:]:
         layout.comment(comment)
     layout.end_line()
@@ -185,7 +188,8 @@ class _Layout:
 
     def token(self, kind: str, token: Token, following: str, comment_next: bool) -> None:
         if kind == END:
-            self.line = None
+            if self.line is None or not self.line.kinds.endswith("{"):  # `{ ; }` is an empty block
+                self.line = None
             if token[2] == ";":
                 self.end = token[1]
             return

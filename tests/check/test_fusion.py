@@ -74,6 +74,18 @@ def test_a_rule_that_is_off_is_not_reported() -> None:
     assert [d.code for d in findings("t.ph", TEXT, off) if d.severity == "error"] == []
 
 
+def test_what_the_fusion_alone_is_told_can_be_silenced() -> None:
+    from dataclasses import replace
+
+    configuration = replace(DEFAULT, kernel="fill+halves")
+    (told,) = [one for one in findings("t.ph", TEXT, configuration) if one.severity == "error"]
+    line = TEXT.count("\n", 0, told.span.start)
+    lines = TEXT.split("\n")
+    lines[line] += f"  // phobos: ignore[{told.code}]"
+    after = findings("t.ph", "\n".join(lines), configuration)
+    assert not [one for one in after if one.severity == "error" or one.code == "PH901"]
+
+
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "t.ph"
     file.write_text(TEXT)

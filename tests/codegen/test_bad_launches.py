@@ -167,3 +167,11 @@ def test_while_a_graph_is_captured_nothing_waits_and_the_word_is_left_ready(
     bar = numpy.zeros(2, numpy.int32)
     made(HostArray(x), HostArray(bar), stream=11)
     assert bar[0] in (0, -(2**31)) and bar[1] == 0
+
+
+def test_loops_nested_too_deep_are_refused_by_name() -> None:
+    """Where threads wait is found by walking each loop twice, and what is in it: thirty of them took for ever."""
+    loops = "".join(f"for i{n} in range(0, 2) {{\n" for n in range(30))
+    deep = kernel(f"kernel k(X: tensor<f32>[N]) {{\n{loops}X[0] = 1.0\n{'}' * 30}\n}}\n")
+    with pytest.raises(LaunchError, match="its loops are nested more than 10 deep"):
+        deep.compile(target="sm_80")

@@ -493,3 +493,22 @@ def test_a_copy_that_keeps_what_is_stored_over_stays_a_copy() -> None:
         grid=(1, 1, 1),
     )
     assert made.text.count("ph_copies_wait<0>();") == 1  # one loop of the two is double-buffered
+
+
+def test_a_slice_of_a_tile_of_one_cell_may_miss_it() -> None:
+    agree(
+        """
+        @launch(32)
+        kernel k(X: tensor<f32>[N], Y: tensor<f32>[N], Z: tensor<f32>[N]) {
+          let p = ctx.block.x
+          var t: tile<f32>[1, 1] = 0.5
+          t[p :+ 1, 0 :] = 2.0
+          X[p] = t[0, 0]
+          let v = t[p :+ 1, 0 :+ 1]
+          var u: tile<f32>[1, 1] = v
+          Y[p] = u[0, 0]
+          Z[p] = 0.0
+        }
+        """,
+        {"N": 3},
+    )

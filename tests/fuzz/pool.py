@@ -18,7 +18,7 @@ from typing import Any
 from tests.fuzz.stages import tried
 
 CHUNK = 64  # inputs a process is given at a time
-HANGS = 120.0  # seconds at one input: more than its own limit, which a signal keeps
+HANGS = 240.0  # seconds at one input: more than its own limit, which a signal keeps
 MEMORY = 6 << 30  # bytes of addresses: what grows without bound meets it and is named
 
 

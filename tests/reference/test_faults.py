@@ -793,3 +793,22 @@ kernel k(C: tensor<i32>[2], X: tensor<f32>[N]) {
 """
     error = fault(text, zeros(2, np.int32), zeros(1000), grid=4, detect="races")
     assert error.kind is None and "take a smaller grid or size" in str(error)
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["X[8 : 9223372036854775807] = 1.0", "var t: tile<f32>[1, T] = 0.5", "let v = X[0 :+ T] * 2.0\n  X[0 :+ T] = v"],
+)
+def test_what_no_block_can_hold_is_refused_before_it_is_made(body: str) -> None:
+    text = f"@autotune(T in [4294967296])\nkernel k(X: tensor<f32>[N]) {{\n  {body}\n}}\n"
+    with pytest.raises(LaunchError, match="over the 4,294,967,296 of the reference runtime"):
+        phobos.kernel(text).reference(np.zeros(16, np.float32), grid=1)
+
+
+def test_memory_that_is_not_there_is_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    def short(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("phobos.runtime.judge.execute_phases", short)
+    with pytest.raises(LaunchError, match="needs more memory than there is here"):
+        phobos.kernel("kernel k(X: tensor<f32>[N]) {\n  X[0] = 1.0\n}\n").reference(np.zeros(16, np.float32), grid=1)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from phobos.check import findings
-from phobos.semantics import apart, footprints, ir, meeting, solve, steady, walking
+from phobos.semantics import apart, footprints, ir, meeting, solve, steady, walking, witness
 from phobos.semantics import module as modules
 from phobos.semantics.poly import MOST_NESTED, Poly, too_deep
 from phobos.semantics.uniformity import uniformity_of
@@ -165,3 +165,16 @@ def test_walks_look_into_all_that_has_something_inside() -> None:
 
 def fields_of(kind: type) -> dict[str, str]:
     return {name: str(told) for name, told in kind._value_types.items()}  # type: ignore[attr-defined]
+
+
+def test_numbers_are_tried_up_to_a_limit_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounds of loops ten deep took minutes: three of each, for every block, at every setting, for every pair."""
+    monkeypatch.setattr(witness, "MOST_TRIED", 300)
+    modules._programs.clear()
+    loops = "".join(f"for i{n} in range(0, N, {n + 2}) {{\n" for n in range(10))
+    body = "".join(f"X[i{n} * p + i9] = X[i{n} * i1 + {n}]\n" for n in range(9))
+    text = f"@persistent\nkernel k(X: tensor<f32>[N]) {{\nlet p = ctx.block.x\n{loops}{body}{'}' * 10}\n}}\n"
+    (unit,) = modules.analyse("effort.ph", text).units
+    reasons = {one.reason for one in footprints.meetings_of(unit.program)}
+    assert any("more than 300 places would have to be looked at" in reason for reason in reasons), reasons
+    modules._programs.clear()
