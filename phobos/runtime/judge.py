@@ -17,7 +17,6 @@ from phobos.runtime.binding import Bound
 from phobos.runtime.conditions import aligned, apart, stored_tensors
 from phobos.runtime.detections import words_of
 from phobos.runtime.faults import confirmed, raised, refusal
-from phobos.runtime.output import size_of
 from phobos.runtime.placing import Extents, Placement, place
 from phobos.runtime.plan import Check, PhasePlan, Plan
 from phobos.runtime.reference.code import code_of
@@ -240,22 +239,26 @@ def too_large_in(program: Program) -> tuple[Span, tuple[int, ...], int] | None:
         for access in (statement.access,) if isinstance(statement, (ir.Store, ir.DefineView)) else ():
             lengths = [sub.static for sub in access.subs if isinstance(sub, ir.SliceSub)]
             known = tuple(length for length in lengths if length is not None)
-            size = size_of(known, access.base.dtype if isinstance(access.base, ir.Tensor) else "f64")
+            size = _bytes_of(known, access.base.dtype if isinstance(access.base, ir.Tensor) else "f64")
             if size > MOST_TILE_BYTES:
                 return access.span, known, size
         for root in expressions_in(statement):
             for one in walk(root):
                 if isinstance(one.type, ir.TileT):
                     shape = tuple(length for length in one.type.shape if isinstance(length, int))
-                    size = size_of(shape, one.type.dtype)
+                    size = _bytes_of(shape, one.type.dtype)
                     if size > MOST_TILE_BYTES:
                         return one.span, shape, size
         if isinstance(statement, ir.Define) and isinstance(statement.variable.type, ir.TileT):
             shape = tuple(length for length in statement.variable.type.shape if isinstance(length, int))
-            size = size_of(shape, statement.variable.type.dtype)
+            size = _bytes_of(shape, statement.variable.type.dtype)
             if size > MOST_TILE_BYTES:
                 return statement.span, shape, size
     return None
+
+
+def _bytes_of(shape: tuple[int, ...], dtype: str) -> int:
+    return math.prod(shape) * int(np.dtype(DTYPES[dtype]).itemsize)
 
 
 def barrier_ready(bound: Bound) -> list[Check]:

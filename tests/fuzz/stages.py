@@ -322,7 +322,7 @@ def _of_the_contract(kind: str) -> None:
 
 @contextmanager
 def limit(seconds: float) -> Iterator[None]:
-    """Raise TooLong in what takes more of the processor. In the main thread of a process alone, where signals arrive."""
+    """Raise TooLong in what takes more of the processor. In the main thread alone, where signals arrive."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
