@@ -78,6 +78,18 @@ def test_of_two_accesses_one_sees_the_other_in_every_order(
     assert seen and set(seen) == {want}
 
 
+@pytest.mark.parametrize("limit", [1, 2, 3, 1000])
+def test_a_barrier_separates_and_the_next_phase_is_looked_at(limit: int) -> None:
+    for first, second in product(PAIRS, PAIRS):
+        shadow = Shadow(limit=limit)
+        for step in (first, second, first, second, first):
+            shadow.play([[Step(*step)]], [])
+            assert not shadow.seen
+            shadow.barrier()
+        shadow.play([[Step(*first)], [Step(*second)]], [])
+        assert shadow.seen == judged([[Step(*first), Step(*second)]])
+
+
 THREE = [
     [Step(STORE, 0, 1), Step(STORE, 1, 1), Step(LOAD, 0)],
     [Step(STORE, 0, 1), Step(STORE, 1, 1), Step(STORE, 0, 2)],
