@@ -153,15 +153,13 @@ class Shadow:
         return self.library.block(), self.library.other()
 
 
-def schedules(
-    threads: Sequence[Sequence[Step]], *, epochs: int | None = None
-) -> Iterator[tuple[bool, Shadow, list[int]]]:
-    """Every interleaving of the steps of one phase: whether a race was seen, the shadow, and the order of atomics."""
+def schedules(threads: Sequence[Sequence[Step]]) -> Iterator[Shadow]:
+    """The shadow after each interleaving that there is of the steps of one phase."""
     prefix: list[int] = []
     while True:
-        shadow = Shadow(epochs=epochs)
-        choices, order = shadow.play(threads, prefix)
-        yield shadow.seen, shadow, order
+        shadow = Shadow()
+        choices, _ = shadow.play(threads, prefix)
+        yield shadow
         taken = prefix + [0] * (len(choices) - len(prefix))
         while taken and taken[-1] + 1 >= choices[len(taken) - 1]:
             taken.pop()
