@@ -366,7 +366,7 @@ class _Runner:
             bound = self.kernel.bound((), named, dict(self.options.constants))
             prepared = prepare(self.kernel, bound, (), named, self.options)
             self.made = prepared.plan
-            with _Progress(f"{self.kernel.name} {again + 1}/{request.repeat}") as progress:
+            with Progress(f"{self.kernel.name} {again + 1}/{request.repeat}") as progress:
                 verdict = judge(prepared, Judging(self.detect, request.scheduler, request.seed, None, progress))
             times.append(verdict.elapsed_ms)
         return _Done(
@@ -406,7 +406,7 @@ class _Runner:
         assert self.request.shard is not None
         ran = shared.run(
             self.kernel, self.given.arrays, self.given.numbers, self.request.shard, self.watched_on(shared),
-            self.request.repeat, _Progress,
+            self.request.repeat, Progress,
         )  # fmt: skip
         self.made = ran.plan
         return _Done(ran.plan, ran.bound, {**self.given.arrays, **ran.arrays}, ran.elapsed_ms, None)
@@ -565,7 +565,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-class _Progress:
+class Progress:
     """A bar on stderr, once a run takes longer than a second and somebody is looking."""
 
     def __init__(self, what: str) -> None:
@@ -587,11 +587,11 @@ class _Progress:
                 return
             try:
                 from rich.console import Console
-                from rich.progress import Progress
+                from rich.progress import Progress as Bar
             except ModuleNotFoundError:  # as the editor brings the package: a run without a bar
                 self.begun = float("inf")
                 return
-            self.bar = Progress(console=Console(stderr=True), transient=True)
+            self.bar = Bar(console=Console(stderr=True), transient=True)
             self.task = self.bar.add_task(self.what, total=total)
             self.bar.start()
         self.bar.update(self.task, completed=done)

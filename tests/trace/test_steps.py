@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy
@@ -13,6 +14,7 @@ from phobos.runtime.kernel import Kernels
 from phobos.runtime.tracing.trace import Trace
 from tests.codegen.fusions import CHAIN
 
+CORPUS = Path(__file__).resolve().parents[1] / "corpus"
 SLOW = """
 @launch(32)
 @persistent
@@ -189,3 +191,20 @@ def test_nothing_launched_is_nothing_told() -> None:
     assert made.blocks == 0 and "0 blocks" in str(made)
     made.to_svg()
     assert [event for event in made.to_chrome()["traceEvents"] if event["ph"] == "X"] == []
+
+
+@pytest.mark.parametrize("name", ["hand_made_barrier", "stop_flag", "converge_rounds", "split_k_turnstile", "kmeans"])
+def test_kernels_of_the_corpus_add_up(name: str) -> None:
+    """Loops that wait by themselves, trip counts that data decide, atomics, several barriers: with four blocks."""
+    from phobos.cli.arguments import Parser
+    from phobos.cli.launches import launches, request
+    from phobos.cli.trace import add_arguments
+    from phobos.runtime.tracing.run import asked
+
+    parser = Parser("trace", "", "")
+    add_arguments(parser)
+    words = parser.parse_args([str(CORPUS / f"{name}.ph"), "--device", "cpu", "--grid", "4"])
+    kernels, headers = launches(words)
+    made = asked(request(words, kernels, headers[0]))
+    assert made.blocks == 4 and made.end.max() > 0
+    adds_up(made)

@@ -49,7 +49,7 @@ def asked(request: Request, room: int = ROOM) -> Trace:
     KernelFault."""
     from phobos.errors import InputError
     from phobos.runtime.device import chosen
-    from phobos.runtime.session import launch_of, watched
+    from phobos.runtime.session import Progress, launch_of, watched
 
     try:
         device, _ = chosen(request.device)
@@ -58,8 +58,9 @@ def asked(request: Request, room: int = ROOM) -> Trace:
     _, given, options = launch_of(request, device != "cpu")
     if device != "cpu":
         options = watched(options)
-    judging = Judging((), request.scheduler, request.seed)
-    return traced(request.kernel, given.arrays, given.numbers, options, device, judging, room)
+    with Progress(request.kernel.name) as progress:
+        judging = Judging((), request.scheduler, request.seed, None, progress)
+        return traced(request.kernel, given.arrays, given.numbers, options, device, judging, room)
 
 
 def called(
