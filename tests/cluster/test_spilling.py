@@ -19,7 +19,7 @@ from tests.cluster.test_cuts import SAXPY
 
 dask = pytest.importorskip("dask")
 
-CELLS = 64 * 400_000
+CELLS = 64 * 250_000
 FULL = """
 import resource
 
@@ -48,7 +48,7 @@ def test_results_need_no_room_on_workers_and_where_there_is_none_the_folder_is_n
         numpy.save(tmp_path / f"{name}.npy", array)
     arrays = {name: numpy.load(tmp_path / f"{name}.npy", mmap_mode="r") for name in ("X", "Y")}
     cut = sharded(kernel(SAXPY), arrays, {"a": 2.0}, "N", 40, LaunchOptions())
-    found = collected(small.client, cut)["Y"]  # 100 MB, beside a process that itself takes as much
+    found = collected(small.client, cut)["Y"]  # 64 MB, beside a process that itself takes as much
     numpy.testing.assert_array_equal(found[::1000], arrays["X"][::1000] * numpy.float32(2) + arrays["Y"][::1000])
 
     monkeypatch.setattr(waiting, "PAUSED_S", 3.0)

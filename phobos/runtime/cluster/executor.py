@@ -51,7 +51,7 @@ class Workers:
         self.cluster = cluster
         self._running: dict[Any, _Run] = {}
         self._leaving: set[str] = set()  # workers that are started anew
-        self._came: dict[str, float] = {}  # when a worker was first seen
+        self._answered: set[str] = set()  # workers that have loaded what they need
 
     def map(
         self, function: Callable[[Any, Any], Any], shared: Any, tasks: Iterator[Any], limit_s: float
@@ -93,10 +93,7 @@ class Workers:
             watch.look(done)
 
     def _live(self) -> list[str]:
-        live = [worker for worker in alive(self.cluster.client) if worker not in self._leaving]
-        for worker in live:
-            self._came.setdefault(worker, monotonic())
-        return live
+        return [worker for worker in alive(self.cluster.client) if worker not in self._leaving]
 
     def _begin(
         self, function: Callable[[Any, Any], Any], shared: Any, task: Any, worker: str, limit_s: float, lost: int
@@ -104,9 +101,8 @@ class Workers:
         future = self.cluster.client.submit(
             called, function, shared, task, pure=False, workers=[worker], allow_other_workers=False
         )
-        now = monotonic()
-        is_new = now - self._came[worker] < START_S  # it has to load what it needs
-        self._running[future] = _Run(task, worker, now + limit_s + (START_S if is_new else 0.0), lost)
+        until = monotonic() + limit_s + (0.0 if worker in self._answered else START_S)
+        self._running[future] = _Run(task, worker, until, lost)
 
     def _ended(self, limit_s: float) -> list[tuple[Any, _Run]]:
         """Those that have a result or have taken too long, after waiting a little for one of them."""
@@ -118,7 +114,9 @@ class Workers:
         ended = [(future, run) for future, run in self._running.items() if future.done() or now > run.until]
         for future, run in ended:
             del self._running[future]
-            if not future.done():
+            if future.done():
+                self._answered.add(run.worker)
+            else:
                 self._forget(future)
                 self._restart(run.worker)
         return ended
