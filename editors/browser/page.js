@@ -8,6 +8,7 @@
     ["textarea", ".backdrop", ".gutter", ".report", ".status", ".findings"].map((each) => box.querySelector(each));
   const control = (name) => box.querySelector(`[name=${name}]`);
   const QUIET = 150; // milliseconds without a key before the text is checked
+  const SLOW = 700; // milliseconds after which it is said that a check is under way
   const UNDOABLE = 20_000; // characters: browsers take seconds to insert more than that as if it were typed
   const base = document.currentScript.src.replace(/[^/]*$/, "");
 
@@ -16,7 +17,7 @@
   let worker = null;
   let ready = false;
   let number = 0;
-  let running = null; // the id of the check that runs: there is never more than one
+  let running = null; // the text that is being checked: there is never more than one
   let waiting = false; // the text has changed since
   let timer = 0;
   const wanted = new Map();
@@ -43,8 +44,15 @@
       if (said.loaded !== undefined) progress(said.loaded);
       else if (said.ready) { ready = true; box.querySelector("progress").hidden = true; check(); }
       else if (said.broken !== undefined) give_up(`Python could not be loaded: ${said.broken}`);
-      else { const { done, fail } = wanted.get(said.id); wanted.delete(said.id); said.failure === undefined ? done(said.answer) : fail(said.failure); }
+      else settle(said);
     };
+  }
+
+  function settle({ id, answer: got, failure }) {
+    const { done, fail } = wanted.get(id);
+    wanted.delete(id);
+    if (failure === undefined) done(got);
+    else fail(failure);
   }
 
   function ask(what) {
@@ -91,18 +99,25 @@
     if (running !== null) { waiting = true; return; }
     running = input.value;
     const began = performance.now();
+    const patience = setTimeout(() => say("Checking ..."), SLOW);
     try {
       const got = await ask({ ask: "check" });
+      clearTimeout(patience);
       checked = running;
       answer = got;
       // The first check also loads the rules: no measure of the others.
       show(box.dataset.checked ? performance.now() - began : undefined);
     } catch (failure) {
-      say("The checker failed on this text. That is a bug of Phobos tools: please report it, with the text.");
-      report.textContent = failure;
+      clearTimeout(patience);
+      failed(failure);
     }
     running = null;
     if (waiting) { waiting = false; check(); }
+  }
+
+  function failed(why) {
+    say("The checker failed on this text. That is a bug of Phobos tools: please report it, with the text.");
+    report.textContent = why;
   }
 
   function show(milliseconds) {
@@ -264,8 +279,7 @@
       replace(got.text);
       say(told(got, before));
     } catch (failure) {
-      say("The checker failed on this text. That is a bug of Phobos tools: please report it, with the text.");
-      report.textContent = failure;
+      failed(failure);
     }
   }
 
