@@ -66,6 +66,20 @@ def test_what_becomes_of_tasks_whose_workers_are_lost(tmp_path: Path) -> None:
     assert (tmp_path / "deaths").read_text() == "xx"
 
 
+def remembers(shared: list[str], task: str) -> tuple[int, int]:
+    shared.append(task)
+    return os.getpid(), len(shared)
+
+
+def test_what_tasks_share_is_one_object_on_each_worker(two: Cluster) -> None:
+    """So that a judge computes once what all variants are compared with."""
+    workers = Workers(two)
+    said = sorted(found for _, found in workers.map(remembers, ["all"], iter("abcdef"), 30.0))
+    workers.close()
+    by = {pid: [count for each, count in said if each == pid] for pid, _ in said}
+    assert len(by) == 2 and all(counts == [counts[0] + n for n in range(3)] for counts in by.values()), said
+
+
 def tuned(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, Any], str]:
     assert main(["tune", *arguments, "--json"]) == 0
     said = capsys.readouterr()

@@ -44,6 +44,24 @@ def test_a_wrong_variant_is_not_timed_and_its_first_wrong_cell_is_named() -> Non
     assert row.why == "Y[99] is 298, the reference has 297 at N=100"
 
 
+def test_arrays_of_full_size_are_made_once_and_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    from phobos.runtime.tuning import judging
+
+    problem = problem_of(SCALE, {"N": 100}, {"X": "iota", "Y": "zeros", "alpha": "3"}, small={"N": 64}, repeat=2)
+    made: list[dict[str, Any]] = []
+    real = judging.arguments_at
+
+    def counted(of: Any, program: Any, dims: Any) -> Any:
+        arguments = real(of, program, dims)
+        if dims == problem.dims:
+            made.append(arguments)
+        return arguments
+
+    monkeypatch.setattr(judging, "arguments_at", counted)
+    assert {judge(problem, Task(tile(size))).status for size in (4, 8, 16)} == {"ok"}
+    assert len(made) == 1 and not made[0]["Y"].any()
+
+
 COUNTED = """
 @autotune(ROUNDS in [2, 3], TILE in [4])
 kernel k(X: tensor<f32>[N], W: tensor<f32>[N]) {
