@@ -82,6 +82,7 @@ class Search:
     def run(self, judges: Executor, compilers: Executor | None = None) -> None:
         """Judge every variant that is not known, each as soon as it is compiled. What an exception (Ctrl-C) interrupts
         can be gone on with."""
+        self._asked = set(self.rows)
         if compilers is None:
             few = self.problem.resident or REFERENCE_BLOCKS
             for variant in self.variants:
@@ -90,6 +91,7 @@ class Search:
             return
         with self._lock:
             self._waiting = list(self.variants)
+            self._begun.clear()
         self.report(Step("compiling", 0, len(self.variants), "", None))
         feed = Feed(compilers, self.problem, self._to_compile)
         try:
@@ -160,7 +162,10 @@ class Search:
                     released.add(code)
                     feed.tried()
                 self.report(Step("trying", len(self.rows) + 1, len(self.rows) + len(self.left), variant.label, best))
-                yield Task(variant, None if best is None else best.least_ms, self._lent.get(code))
+                lent = self._lent.get(code)
+                if not any(_code(other) == code for other in self.left if other.label not in self._asked):
+                    self._lent.pop(code, None)  # nobody else needs it
+                yield Task(variant, None if best is None else best.least_ms, lent)
 
         for task, judged in judges.map(self.judged_by, problem, tasks(), limit_s):
             row = _lost(task.variant, judged) if isinstance(judged, Lost) else judged
