@@ -1,9 +1,11 @@
-"""Products against cuBLAS: f32 on the ordinary units, f16 on tensor cores (and Triton's tutorial kernel), in one run.
-Usage: python benchmarks/gemm.py [f32] [f16] [--json FILE]"""
+"""Products against cuBLAS and Triton's tutorial kernel: f32 on the ordinary units, f16 on tensor cores, in one run.
+Ours and Triton's are each tuned over their own space; `forms` are other forms of the f32 kernel, at one tile.
+Usage: python benchmarks/gemm.py [f32] [f16] [forms] [--json FILE]"""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import cupy
@@ -11,114 +13,149 @@ import numpy
 from figures import Figure
 from gpu_common import finish, micros, table, torch_micros
 
+from phobos import load
+from phobos.errors import PhobosError
 from phobos.runtime.kernel import Kernel, kernel
 
-TEXT = """
-{attribute}
-@launch({threads})
-@autotune(BM in [128], BN in [128], BK in [16])
-kernel gemm(A: tensor<f32>[M, K], B: tensor<f32>[K, N], C: tensor<f32>[M, N]) {{
-  let row = ctx.block.y * BM
-  let column = ctx.block.x * BN
-  var acc: tile<f32>[BM, BN] = 0.0
-  for k in range(0, K, BK) {{
-    acc += dot(A[row :+ BM, k :+ BK], B[k :+ BK, column :+ BN])
-  }}
-  C[row :+ BM, column :+ BN] = acc
-}}
-"""
-TENSOR_CORES = (Path(__file__).parent / "kernels" / "gemm.ph").read_text()
+KERNELS = Path(__file__).parent / "kernels"
+Choice = tuple[str, int, int, int]  # attributes in place of `@launch(256)`, and a tile
+
+F32: list[Choice] = [
+    ("@launch(256)", 128, 256, 16), ("@launch(256)", 128, 256, 8), ("@launch(256)", 256, 128, 16),
+    ("@launch(256, 2)", 128, 128, 16), ("@launch(128, 2)", 128, 128, 16), ("@launch(128, 2)", 128, 128, 8),
+]  # fmt: skip
+F16: list[Choice] = [
+    ("@launch(256)", 128, 256, 64), ("@launch(256)", 256, 128, 64), ("@launch(256)", 128, 192, 64),
+    ("@launch(256, 2)", 128, 128, 64), ("@launch(128, 2)", 128, 128, 64),
+]  # fmt: skip
+BANDS = (1, 8, 16)  # of blocks along x that run together, for the L2 cache; tried on the best tile
+FLOORS = {"f32": 0.9, "f16": 0.75}  # of cuBLAS
+BESIDE_TRITON = 0.95
 
 
-# Attributes, threads and tile; the wide tiles want more than 48 KB of buffers.
-F32: list[tuple[str, int, dict[str, int]]] = [
-    ("", 256, {"BM": 128, "BN": 128, "BK": 16}),
-    ("@dynshared", 256, {"BM": 128, "BN": 128, "BK": 16}),
-    ("@dynshared\n@pipeline", 256, {"BM": 128, "BN": 128, "BK": 32}),
-    ("@dynshared", 256, {"BM": 128, "BN": 256, "BK": 16}),
-    ("@dynshared", 256, {"BM": 256, "BN": 128, "BK": 16}),
-    ("@dynshared", 128, {"BM": 128, "BN": 128, "BK": 16}),
-]
+class Ours:
+    """The best choice for one product: its microseconds, and its name. Each is checked before it is timed."""
 
+    def __init__(self, kind: str, a: cupy.ndarray, b: cupy.ndarray, c: cupy.ndarray) -> None:
+        self.arrays = a, b, c
+        some = slice(a.shape[0] - 256, None)  # rows of the last blocks
+        self.want = a[some].astype(numpy.float32) @ b.astype(numpy.float32), some
+        self.most = 1e-5 if kind == "f32" else 3e-3
+        self.us, self.how = float("inf"), ""
+        text = (KERNELS / ("gemm_f32.ph" if kind == "f32" else "gemm.ph")).read_text()
+        best: tuple[Kernel, dict[str, int], str] | None = None
+        for launch, rows, columns, step in F32 if kind == "f32" else F16:
+            made, tile = kernel(text.replace("@launch(256)", launch)), {"BM": rows, "BN": columns, "BK": step}
+            if self._timed(made, tile, 1, f"{launch}, {rows} x {columns} x {step}"):
+                best = made, tile, self.how
+        assert best is not None, "no choice runs"
+        for band in BANDS[1:]:
+            self._timed(best[0], best[1], band, f"{best[2]}, bands of {band}")
 
-# `@launch` and tile.
-F16: list[tuple[str, dict[str, int]]] = [
-    ("@launch(256)", {"BM": 128, "BN": 256, "BK": 64}),
-    ("@launch(256)", {"BM": 256, "BN": 128, "BK": 64}),
-    ("@launch(256)", {"BM": 128, "BN": 192, "BK": 64}),
-    ("@launch(256, 2)", {"BM": 128, "BN": 128, "BK": 64}),
-    ("@launch(128, 2)", {"BM": 128, "BN": 128, "BK": 64}),
-]
+    def _timed(self, made: Kernel, tile: dict[str, int], band: int, name: str) -> bool:
+        a, b, c = self.arrays
+        schedule = {} if band == 1 else {"schedule": "flat", "l2_group": band}
 
+        def launch() -> None:
+            made(a, b, c, constants=tile, **schedule)
 
-def tuned(made: Kernel, a: cupy.ndarray, b: cupy.ndarray, c: cupy.ndarray, choices: list[dict[str, int]]) -> float:
-    want = a[:256].astype(numpy.float32) @ b.astype(numpy.float32)
-    times = []
-    for constants in choices:
         c.fill(numpy.nan)
-        made(a, b, c, constants=constants)
-        error = float(cupy.abs(c[:256].astype(numpy.float32) - want).max() / cupy.abs(want).max())
-        assert error < (1e-5 if a.dtype == numpy.float32 else 3e-3), f"wrong at {constants}: {error}"
-        times.append(micros(lambda k=constants: made(a, b, c, constants=k), repeat=8, warm=2, inner=5))
-        print(
-            made.text.split("@autotune")[0].split(),
-            constants,
-            f"{2 * a.shape[0] ** 3 / times[-1] / 1e6:.1f} TFLOP/s",
-            flush=True,
-        )
-    return min(times)
+        try:
+            launch()
+        except PhobosError as refused:  # a choice that does not fit is no choice
+            print(f"{name}: {refused}", flush=True)
+            return False
+        want, some = self.want
+        error = float(cupy.abs(c[some].astype(numpy.float32) - want).max() / cupy.abs(want).max())
+        assert error < self.most, f"wrong by {error}: {name}"
+        taken = micros(launch, repeat=8, warm=2, inner=5)
+        print(f"{name}: {2 * a.shape[0] ** 3 / taken / 1e6:.1f} TFLOP/s, error {error:.1e}", flush=True)
+        if taken >= self.us:
+            return False
+        self.us, self.how = taken, name
+        return True
 
 
-def matrices(n: int, kind: type) -> tuple[cupy.ndarray, cupy.ndarray, cupy.ndarray]:
-    a, b = ((cupy.random.rand(n, n, dtype=numpy.float32) - 0.5).astype(kind) for _ in range(2))
-    return a, b, cupy.zeros((n, n), kind)
+def matrices(n: int, kind: str) -> tuple[cupy.ndarray, cupy.ndarray, cupy.ndarray]:
+    dtype = numpy.float32 if kind == "f32" else numpy.float16
+    a, b = ((cupy.random.rand(n, n, dtype=numpy.float32) - 0.5).astype(dtype) for _ in range(2))
+    return a, b, cupy.zeros((n, n), dtype)
 
 
-def tutorial(a: cupy.ndarray, b: cupy.ndarray, c: cupy.ndarray) -> float:
-    """Microseconds of Triton's tutorial kernel, tuned."""
-    import torch
-    from opponents import triton_gemm
-
+def tutorial(a: cupy.ndarray, b: cupy.ndarray, c: cupy.ndarray) -> float | None:
+    """Microseconds of Triton's tutorial kernel, tuned; None without Triton."""
+    try:
+        import torch
+        from opponents import triton_gemm
+    except ImportError:
+        return None
     given = [torch.from_dlpack(one) for one in (a, b, c)]
+    c.fill(numpy.nan)
     triton_gemm.product(*given)
+    want = given[0][:256].float() @ given[1].float()
+    assert float((given[2][:256].float() - want).abs().max() / want.abs().max()) < 3e-3, "Triton's product is wrong"
     taken = torch_micros(lambda: triton_gemm.product(*given))
     print(triton_gemm.chosen(), flush=True)
     return taken
 
 
-def compared(
-    name: str, a: cupy.ndarray, b: cupy.ndarray, c: cupy.ndarray, ours: float, rows: list[list[object]],
-    figures: list[Figure], floor: float, other: float | None = None,
-) -> None:  # fmt: skip
-    """A row for the table: CuPy calls cuBLAS, not in a capture; ten calls in a row hide the time of the host."""
+def measured(kind: str, n: int) -> tuple[list[object], list[Figure]]:
+    """A row of the table, and its figures. CuPy calls cuBLAS, not in a capture: ten calls hide the host's time."""
+    a, b, c = matrices(n, kind)
+    ours = Ours(kind, a, b, c)
     library = micros(lambda: cupy.matmul(a, b, out=c), repeat=8, warm=2, inner=10, captured=False)
-    work = 2 * a.shape[0] ** 3 / 1e6
-    beside: list[object] = ["", ""] if other is None else [work / other, other / ours]
-    rows.append([name, work / ours, work / library, library / ours, *beside])
-    figures.append(Figure(name, work / ours, "TFLOP/s", library / ours, "cuBLAS", floor, at_most=False))
+    other = tutorial(a, b, c)
+    work, name = 2 * n**3 / 1e6, f"{kind} {n}^3"
+    row: list[object] = [name, work / ours.us, work / library, library / ours.us]
+    rate = work / ours.us
+    figures = [Figure(name, rate, "TFLOP/s", library / ours.us, "cuBLAS", FLOORS[kind], at_most=False)]
     if other is not None:
         of = "Triton's, tuned"
-        figures.append(Figure(f"{name}, beside Triton", work / ours, "TFLOP/s", other / ours, of, 0.95, at_most=False))
+        figures.append(Figure(f"{name}, beside Triton", rate, "TFLOP/s", other / ours.us, of, BESIDE_TRITON, False))
+    row += ["", ""] if other is None else [work / other, other / ours.us]
+    return [*row, ours.how], figures
+
+
+def forms() -> Iterator[tuple[list[object], Figure]]:
+    """The same product written in other ways, and of extents that nothing divides."""
+    module = load(KERNELS / "gemm_forms.ph")
+    plain = load(KERNELS / "gemm_f32.ph").gemm
+    for name, made, (m, n, k), more in (
+        ("dot_t", module.turned, (4096, 4096, 4096), ()),
+        ("alpha A B + beta C", module.scaled, (4096, 4096, 4096), (1.5, 0.5)),
+        ("named views", module.views, (4096, 4096, 4096), ()),
+        ("4095 x 4097 x 4093", plain, (4095, 4097, 4093), ()),
+        ("the same, dot_t", module.turned, (4095, 4097, 4093), ()),
+    ):
+        a, b = (cupy.random.rand(*shape, dtype=numpy.float32) - 0.5 for shape in ((m, k), (k, n)))
+        given, c = (cupy.ascontiguousarray(b.T) if "dot_t" in name else b), cupy.ones((m, n), numpy.float32)
+        want = a[-256:] @ b
+        made(a, given, c, *more)
+        if more:
+            want = want * more[0] + more[1]
+        error = float(cupy.abs(c[-256:] - want).max() / cupy.abs(want).max())
+        assert error < 1e-5, f"wrong by {error}: {name}"
+        ours = micros(lambda made=made, g=(a, given, c, *more): made(*g), repeat=8, warm=2, inner=5)
+        right = given.T if "dot_t" in name else b
+        library = micros(lambda a=a, r=right, c=c: cupy.matmul(a, r, out=c), repeat=8, warm=2, inner=10, captured=False)
+        work = 2 * m * n * k / 1e6
+        figure = Figure(f"f32, {name}", work / ours, "TFLOP/s", library / ours, "cuBLAS")
+        yield [name, work / ours, work / library, library / ours, "", "", "128 x 256 x 16"], figure
 
 
 def main() -> None:
     rows: list[list[object]] = []
     figures: list[Figure] = []
-    wanted = [kind for kind in ("f32", "f16") if kind in sys.argv] or ["f32", "f16"]
-    for n in (4096, 8192) if "f32" in wanted else ():
-        a, b, c = matrices(n, numpy.float32)
-        ours = min(
-            tuned(kernel(TEXT.format(attribute=attribute, threads=threads)), a, b, c, [tile])
-            for attribute, threads, tile in F32
-        )
-        compared(f"f32 {n}^3", a, b, c, ours, rows, figures, 0.9)
-    for n in (4096, 8192) if "f16" in wanted else ():
-        a, b, c = matrices(n, numpy.float16)
-        ours = min(
-            tuned(kernel(TENSOR_CORES.replace("@launch(256)", threads)), a, b, c, [tile]) for threads, tile in F16
-        )
-        compared(f"f16 {n}^3", a, b, c, ours, rows, figures, 0.75, tutorial(a, b, c))
-    head = ["", "ours, TFLOP/s", "cuBLAS", "ratio", "Triton's tutorial, tuned", "ratio"]
+    kinds = [kind for kind in ("f32", "f16", "forms") if kind in sys.argv] or ["f32", "f16", "forms"]
+    if "forms" in kinds:
+        for row, one in forms():
+            rows.append(row)
+            figures.append(one)
+    for kind, n in [(kind, n) for kind in kinds if kind != "forms" for n in (4096, 8192)]:
+        row, some = measured(kind, n)
+        rows.append(row)
+        figures += some
+    head = ["", "ours, TFLOP/s", "cuBLAS", "ratio", "Triton, tuned", "ratio", "ours by"]
     finish("Products", [table("C = A B", head, rows)], {}, figures)
 
 

@@ -4,6 +4,7 @@ Usage: python benchmarks/stream.py [--json FILE]"""
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import cupy
 import numpy
@@ -107,28 +108,6 @@ def there(work: Callable[[], object]) -> Callable[[], None]:
     return run
 
 
-def triton_softmax() -> Callable[[object, object], None] | None:
-    """The fused softmax of Triton's tutorial: a program a row."""
-    try:
-        import triton
-        import triton.language as tl
-    except ImportError:
-        return None
-
-    @triton.jit
-    def fused(out, given, stride, columns, BLOCK: tl.constexpr):
-        row = tl.program_id(0)
-        at = tl.arange(0, BLOCK)
-        x = tl.load(given + row * stride + at, mask=at < columns, other=-float("inf"))
-        e = tl.exp(x - tl.max(x, axis=0))
-        tl.store(out + row * stride + at, e / tl.sum(e, axis=0), mask=at < columns)
-
-    def run(out: object, given: object) -> None:
-        fused[(ROWS,)](out, given, COLUMNS, COLUMNS, BLOCK=COLUMNS, num_warps=8)
-
-    return run
-
-
 def _vectors(add: Callable[..., float]) -> tuple[float, float]:
     """saxpy and copies of 2^28 elements; gives the rates of a device copy and of the hand-written saxpy."""
     x, y = cupy.random.rand(N, dtype=numpy.float32), cupy.random.rand(N, dtype=numpy.float32)
@@ -159,6 +138,26 @@ def _vectors(add: Callable[..., float]) -> tuple[float, float]:
     add(name, 12 * N, lambda: SAXPY_PERSISTENT(x, y, 2.5, **best), hand)
     add("cupy.add / by hand", 12 * N, lambda: cupy.add(y, x, out=y), hand)
     return copy, hand
+
+
+def _triton(add: Callable[..., float], x: Any, w: Any, b: Any, out: Any, copy: float) -> None:
+    """Triton's kernels on the same rows, tuned, each compared with PyTorch before it is timed."""
+    try:
+        from opponents import triton_norms, triton_softmax
+    except ImportError:
+        return
+    softmax = triton_softmax.Softmax(out, x)
+    eps = 1e-5
+    for name, work, want in (
+        ("softmax", softmax, torch.softmax(x, 1)),
+        ("layer norm", lambda: triton_norms.layer_norm(x, w, b, out, eps), torch.layer_norm(x, (COLUMNS,), w[0], b[0])),
+        ("RMS norm", lambda: triton_norms.rms_norm(x, w, out, eps), torch.rms_norm(x, (COLUMNS,), w[0], eps)),
+    ):
+        out.fill_(float("nan"))
+        work()
+        torch.testing.assert_close(out, want, rtol=1e-3, atol=1e-5)
+        add(f"{name}, Triton, tuned / copy", 8 * x.numel(), there(work), copy)
+    print(f"Triton: softmax by {softmax}; {triton_norms.chosen()}", flush=True)
 
 
 def main() -> None:
@@ -192,13 +191,11 @@ def main() -> None:
     if torch is not None:
         tm, tw, tb = (torch.from_dlpack(a) for a in (m, w, b))
         to = torch.empty_like(tm)
-
-        fused = triton_softmax()
-        if fused is not None:
-            add("softmax, Triton / copy", moved, there(lambda: fused(to, tm)), copy)
         add("softmax, PyTorch / copy", moved, there(lambda: torch.softmax(tm, 1, out=to)), copy)
-        norm = torch.nn.functional.layer_norm
+        norm, rms = torch.nn.functional.layer_norm, torch.nn.functional.rms_norm
         add("layer norm, PyTorch / copy", moved, there(lambda: norm(tm, (COLUMNS,), tw[0], tb[0])), copy)
+        add("RMS norm, PyTorch / copy", moved, there(lambda: rms(tm, (COLUMNS,), tw[0], 1e-5)), copy)
+        _triton(add, tm, tw, tb, to, copy)
     head = ["", "us", "TB/s", "ratio"]
     shaped = [
         Figure(name, rate, "TB/s", ratio or None, "it" if ratio else "", TARGETS.get(name.partition(",")[0]), False)

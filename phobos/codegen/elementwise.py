@@ -246,8 +246,8 @@ def place_definition(layout: Layout) -> str:
     if layout.patch:
         patch, warps = layout.patch, layout.across // layout.patch
         return (
-            f"const int {down} = tid / 32 / {warps} * {32 // patch} + tid % 32 / {patch}, "
-            f"{along} = tid / 32 % {warps} * {patch} + tid % {patch};"
+            f"const int {down} = tid / 32 / {warps} * {32 // patch} + tid % 32 / {2 * patch} * 2 + tid % 2, "
+            f"{along} = tid / 32 % {warps} * {patch} + tid / 2 % {patch};"
         )
     return f"const int {down} = tid / {layout.across}, {along} = tid % {layout.across};"
 

@@ -10,11 +10,13 @@ from collections.abc import Callable
 from phobos.codegen import spelling
 from phobos.codegen.context import Context
 from phobos.codegen.elementwise import Loop
-from phobos.codegen.staging import Side
+from phobos.codegen.staging import Even, Side, stage
 from phobos.language.scalars import scalar
 from phobos.lowering import ops
 from phobos.lowering.products import Product
 from phobos.semantics import ir
+
+TOGETHER = 2  # copies of a step by a thread; the compiler puts idle reads before each of such bunches
 
 
 def product(context: Context, dot: ops.Dot) -> None:
@@ -64,6 +66,12 @@ def pipelined(
     multiply = _Multiply(context, dot, plan, context.name(dot.result))
     size = plan.staged_bytes
     out.line("__syncthreads();  // the buffers may have been in use")
+    views = {one.variable: one.access for one in loop.body.statements if isinstance(one, ir.DefineView)}
+    left, right = (side.spread(views) for side in multiply.sides) if plan.turned else (None, None)
+    if left is not None and right is not None:
+        with out.block():
+            multiply.overlapped((left, right), (name, lo, hi, step), define)
+        return
     with out.block():
         with out.lambda_(f"auto fetch = [&](const long long {name}, const int slot)"):
             out.line("const long long k0 = 0;")
@@ -71,12 +79,8 @@ def pipelined(
             define()
             for side in multiply.sides:
                 side.open()
-            for side in multiply.sides:
-                side.stage(str(plan.length), asynchronous=True)
+            stage(multiply.sides, str(plan.length), asynchronous=True)
             out.line("ph_copies_end();")
-        if plan.turned:
-            multiply.overlapped(name, lo, hi, step)
-            return
         for ahead in range(stages - 1):
             at = f"{lo} + {ahead} * {step}" if ahead else lo
             out.line(f"if ({at} < {hi}) fetch({at}, {ahead}); else ph_copies_end();")
@@ -166,60 +170,100 @@ class _Multiply:
 
     def _turned(self) -> None:
         out = self.context.out
+        for side, first in ((self.left, self.loop.row("0")), (self.right, self.loop.column("0"))):
+            out.line(f"const {spelling.CELLS[side.stored]}* const {side.name}_at = {side.name} + {first};")
         with out.rows(f"for (int k = 0; k < {self.plan.step}; ++k)"):
             number, layout = spelling.VALUES[self.plan.total], self.plan.layout
             out.line(f"{number} a[{layout.row_registers}], b[{layout.column_registers}];")
             self._fetch_registers("k", "a", "b")
             self._add("a", "b")
 
-    def overlapped(self, name: str, lo: str, hi: str, step: str) -> None:
-        """The pipelined loop: while one k is multiplied the registers of the next are read, of the next step too."""
-        out, plan, layout = self.context.out, self.plan, self.plan.layout
+    def overlapped(self, evens: tuple[Even, Even], head: tuple[str, str, str, str], define: Callable[[], None]) -> None:
+        """The pipelined loop: while one k is multiplied the registers of the next are read, of the next step too.
+
+        A step is fetched in pieces, a few copies at a time: all at once they stand in each other's way, and every warp
+        of the block waits for them at the same time. There is no branch in a round.
+        """
+        (name, lo, hi, step), plan, layout, out = head, self.plan, self.plan.layout, self.context.out
         stages, number, size = plan.stages, spelling.VALUES[self.plan.total], self.plan.staged_bytes
+        for side in self.sides:
+            cell = spelling.CELLS[side.stored]
+            out.line(f"const {cell}* {side.name}_from;  // this thread's copies: from, to, and of how many rows")
+            out.line(f"{cell}* {side.name}_to;")
+            out.line(f"int {side.name}_rows;")
+        pieces = [(side, even, i) for side, even in zip(self.sides, evens, strict=True) for i in range(even.count)]
+        count = min(-(-len(pieces) // TOGETHER), plan.step - 1)
+        bunches = [
+            (n * (plan.step - 1) // count, pieces[n * len(pieces) // count : (n + 1) * len(pieces) // count])
+            for n in range(count)
+        ]
+        with out.lambda_("auto aim = [&](const long long given, const int slot)"):
+            out.line(f"const bool more = given < {hi};")
+            out.line(f"const long long {name} = more ? given : {lo}, k0 = 0;")
+            self.places(f" + slot * {size}")
+            define()
+            for side, even in zip(self.sides, evens, strict=True):
+                side.open()
+                side.aim(even, "more")
         for ahead in range(stages - 1):
-            at = f"{lo} + {ahead} * {step}" if ahead else lo
-            out.line(f"if ({at} < {hi}) fetch({at}, {ahead}); else ph_copies_end();")
+            out.line(f"aim({lo} + {ahead} * {step}, {ahead});" if ahead else f"aim({lo}, 0);")
+            for side, even, i in pieces:
+                side.piece(even, i)
+            out.line("ph_copies_end();")
         out.line(f"{number} a[2][{layout.row_registers}], b[2][{layout.column_registers}];")
         out.line(f"int slot = 0, next = {stages - 1};")
-        self._places_in(self.sides, "")
+        self._from("")
         out.line(f"ph_copies_wait<{stages - 2}>();")
         out.line("__syncthreads();  // the first step is there")
         self._fetch_registers("0", "a[0]", "b[0]")
+        out.line(f"aim({lo} + {stages - 1} * {step}, next);")
         rounds = out.block(f"for (long long {name} = {lo}; {name} < {hi}; {name} += {step})")
         with rounds, out.rows(f"for (int k = 0; k < {plan.step}; ++k)"):
-            with out.block(f"if (k + 1 == {plan.step})"):
+            last = f"if (k + 1 == {plan.step})"
+            with out.block(last):
+                out.line("ph_copies_end();")
                 out.line(f"ph_copies_wait<{stages - 2}>();")
                 out.line("__syncthreads();  // the next step is there, and this one has been read")
+                out.line("next = slot;")
                 out.line(f"slot = slot == {stages - 1} ? 0 : slot + 1;")
-                self._places_in(self.sides, f" + slot * {size}", again=True)
+                self._from(f" + slot * {size}", again=True)
             self._fetch_registers(f"((k + 1) % {plan.step})", "a[(k + 1) % 2]", "b[(k + 1) % 2]")
-            with out.block("if (k == 0)"):
-                out.line(f"const long long ahead = {name} + {stages - 1} * {step};")
-                out.line(f"if (ahead < {hi}) fetch(ahead, next); else ph_copies_end();")
-                out.line(f"next = next == {stages - 1} ? 0 : next + 1;")
+            for at, some in bunches:
+                with out.block(f"if (k == {at})"):
+                    for side, even, i in some:
+                        side.piece(even, i)
+            out.line(f"{last} aim({name} + {stages} * {step}, next);")
             self._add("a[k % 2]", "b[k % 2]")
         out.line("ph_copies_wait<0>();")
 
-    def _places_in(self, sides: tuple[Side, Side], shift: str, again: bool = False) -> None:
+    def _from(self, shift: str, again: bool = False) -> None:
+        """Where this thread's registers of the first k of a step come from: from there on they lie at numbers."""
         base = self.context.lowered.shared.places[self.context.lowered.scratches[self.dot]].offset
-        for side, offset in zip(sides, (0, self.plan.left_bytes), strict=True):
-            cell = spelling.CELLS[side.stored]
-            declared = "" if again else f"const {cell}* "
-            self.context.out.line(f"{declared}{side.name} = (const {cell}*)(shared + {base + offset}{shift});")
+        parts = (self.left, 0, self.loop.row("0")), (self.right, self.plan.left_bytes, self.loop.column("0"))
+        for side, offset, first in parts:
+            cell = f"const {spelling.CELLS[side.stored]}*"
+            declared = "" if again else f"{cell} "
+            self.context.out.line(f"{declared}{side.name}_at = ({cell})(shared + {base + offset}{shift}) + {first};")
 
     def _fetch_registers(self, k: str, a: str, b: str) -> None:
         out, layout = self.context.out, self.plan.layout
         width = min(4, 16 // scalar(self.plan.total).bytes)
-        with out.rows(f"for (int i = 0; i < {layout.row_registers}; i += {width})"):
-            out.line(f"ph_load<{width}>({a} + i, left + {self.left.place(self.loop.row('i'), k)});")
-        with out.rows(f"for (int j = 0; j < {layout.column_steps}; ++j)"):
-            for v in range(0, 4, width):
-                at = self.right.place(f"{self.loop.column('j')} + {v}", k)
-                out.line(f"ph_load<{width}>({b} + j * 4 + {v}, right + {at});")
+        for i in range(0, layout.row_registers, width):
+            at = self.left.place(str(i // layout.row_group * layout.row_stride + i % layout.row_group), k)
+            out.line(f"ph_load<{width}>({a} + {i}, left_at + {at});")
+        for j in range(0, layout.column_registers, width):
+            at = self.right.place(str(j // layout.vector * layout.column_stride + j % layout.vector), k)
+            out.line(f"ph_load<{width}>({b} + {j}, right_at + {at});")
 
     def _add(self, a: str, b: str) -> None:
+        """A column of the left side times a row of the right one, onto the sums.
+
+        Down one column and up the next: each multiply-add reads one register that the one before has read, and the
+        compiler finds the other two in different banks of the register file more often than along rows.
+        """
         out, rows, columns = self.context.out, self.plan.layout.row_registers, self.plan.layout.column_registers
-        with out.rows(f"for (int i = 0; i < {rows}; ++i)"), out.rows(f"for (int j = 0; j < {columns}; ++j)"):
+        with out.rows(f"for (int j = 0; j < {columns}; ++j)"), out.rows(f"for (int n = 0; n < {rows}; ++n)"):
+            out.line(f"const int i = j % 2 ? {rows - 1} - n : n;")
             out.line(self._onto(f"{self.sums}[i * {columns} + j]", f"{a}[i]", f"{b}[j]"))
 
     def _row(self) -> str:

@@ -7,10 +7,11 @@ For tensor cores everything lies as in its tensor, in panels (`tensorcores.py`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 
 from phobos.codegen import spelling
-from phobos.codegen.context import Context
+from phobos.codegen.context import Context, View
 from phobos.codegen.elementwise import Loop, whole_view
 from phobos.codegen.expressions import dtype_of
 from phobos.codegen.leaves import Cells, view_of
@@ -19,6 +20,21 @@ from phobos.lowering.layout import Layout
 from phobos.lowering.products import TURN, Operand, Product
 from phobos.lowering.vectors import elements_per_access
 from phobos.semantics import ir
+from phobos.value import value
+
+
+@value
+class Even:
+    """A thread's copies of a step: `count` of them, `width` cells each, `rows` rows apart; the first is of row `first`,
+    at `along`. They go to `place`, and lie `apart` cells from each other there (0: not evenly)."""
+
+    width: int
+    rows: int
+    count: int
+    first: str
+    along: str
+    place: str
+    apart: int
 
 
 class Side:
@@ -96,27 +112,31 @@ class Side:
 
     def stage(self, length: str, asynchronous: bool = False) -> None:
         """Copy one step of K from `k0` on; zero where K or a tensor ends."""
+        stage((self,), length, asynchronous)
+
+    @property
+    def _ragged(self) -> bool:
+        return self.plan.length is None or self.plan.length % self.plan.step != 0
+
+    def whole(self, length: str) -> list[str]:
+        """Conditions under which the step from `k0` on lies inside."""
         assert self.cells is not None
-        plan, cells = self.plan, self.cells
-        threads, step = self.context.program.launch.threads, plan.step
-        across = step if self.k_last else self.lines  # cells along the operand's rows
-        down = self.lines if self.k_last else step
-        ragged = plan.length is None or plan.length % step != 0
-        conditions = cells.whole() if not ragged else [*cells.whole(), f"k0 + {step} <= {length}"]
-        width = _width(self.context, cells, across)
-        narrow = width if cells.unbroken(width) and not (ragged and self.k_last) else 1
-        loop = Loop(self.context, Layout(1, 1, threads, threads, 1, 1), (1, 1))
+        within = [f"k0 + {self.plan.step} <= {length}"] if self._ragged else []
+        return [*self.cells.whole(), *within]
 
-        def spell(masked: bool) -> None:
-            inside = ""
-            if masked:
-                k = "along" if self.k_last else "down"
-                at = _at(cells, self.k_last)
-                found = [cells.inside(at, range(len(at))), f"k0 + {k} < {length}" if ragged else ""]
-                inside = " && ".join(filter(None, found))
-            self._copy(inside, narrow if masked else width, across, down, asynchronous)
-
-        loop.twice(" && ".join(conditions), spell)
+    def copy(self, length: str, masked: bool, asynchronous: bool) -> None:
+        """The copies of a step that lies inside, or of one that may not (`masked`)."""
+        assert self.cells is not None
+        cells, (across, down) = self.cells, self._extents
+        width, inside = _width(self.context, cells, across), ""
+        if masked and self.whole(length):
+            k = "along" if self.k_last else "down"
+            at = _at(cells, self.k_last)
+            found = [cells.inside(at, range(len(at))), f"k0 + {k} < {length}" if self._ragged else ""]
+            inside = " && ".join(filter(None, found))
+            if not cells.unbroken(width) or (self._ragged and self.k_last):
+                width = 1
+        self._copy(inside, width, across, down, asynchronous)
 
     def _copy(self, inside: str, width: int, across: int, down: int, asynchronous: bool) -> None:
         """All threads copy `width` neighbours at a time; `inside` is the condition for a cell that may lie outside."""
@@ -152,43 +172,113 @@ class Side:
             self._keep(width, same)
 
     def _ordered(self, inside: str, width: int, across: int, down: int) -> bool:
-        """The copies of a step past the registers, where each thread's lie a fixed number of rows apart.
+        """The copies of a step past the registers, where they lie evenly."""
+        assert self.cells is not None
+        out, cells = self.context.out, self.cells
+        even = self._even(cells, width, across, down)
+        if even is None:
+            return False
+        cell = spelling.CELLS[cells.dtype]
+        if even.width > 1:
+            cells.note_wide(even.width)
+        with out.block():
+            out.line(f"const int first = {even.first}, along = {even.along};")
+            here = cells.offset(tuple(at.replace("down", "first") for at in _at(cells, self.k_last)))
+            out.line(f"const {cell}* const from = {cells.base} + {here};")
+            there = f"{self.name} + {even.place}"
+            if even.apart:
+                out.line(f"{cell}* const to = {there.replace('down', 'first')};")
+                there = f"to + i * {even.apart}"
+            with out.rows(f"for (int i = 0; i < {even.count}; ++i)"):
+                out.line(f"const int down = first + i * {even.rows};")
+                out.line(
+                    f"ph_copy_async<{even.width}>({there}, from + (long long)(i * {even.rows}) * "
+                    f"{cells.strides[-2]}, {inside or 'true'});"
+                )
+        return True
+
+    def _even(self, cells: Cells, width: int, across: int, down: int) -> Even | None:
+        """How a step is copied where each thread's copies lie a fixed number of rows apart.
 
         A turned operand is copied cell by cell: a warp takes eight of K by four lines, which lie in different banks.
         """
-        assert self.cells is not None
-        out, cells, threads = self.context.out, self.cells, self.context.program.launch.threads
+        threads = self.context.program.launch.threads
         if self.turned:
             width, groups = 1, across // TURN
             rows = max(threads // across, 1)
             if across % TURN or (threads // 32) % groups or down % rows:
-                return False
+                return None
             first = f"tid / 32 / {groups} * {32 // TURN} + tid % 32 / {TURN}"
-            start = f"tid / 32 % {groups} * {TURN} + tid % {TURN}"
-            place = f"along * {self.pitch} + down"
+            along = f"tid / 32 % {groups} * {TURN} + tid % {TURN}"
+            place, apart = f"along * {self.pitch} + down", rows
         else:
             lanes = across // width
             rows = max(threads // lanes, 1)
             if threads % lanes or down % rows:
-                return False
+                return None
             first = f"tid / {lanes}"
-            start = f"tid % {lanes}" + (f" * {width}" if width > 1 else "")
+            along = f"tid % {lanes}" + (f" * {width}" if width > 1 else "")
             place = self.lies("down", "along")
+            apart = rows * self.pitch  # none of panels
         if width * scalar(cells.dtype).bytes not in (4, 8, 16) or "1" in map(str, cells.shape[-2:]):
-            return False
-        if width > 1:
-            cells.note_wide(width)
+            return None
+        return Even(width, rows, down // rows, first, along, place, apart)
+
+    @property
+    def _extents(self) -> tuple[int, int]:
+        """Cells along the operand's rows of a step, and down them."""
+        step = self.plan.step
+        return (step, self.lines) if self.k_last else (self.lines, step)
+
+    def spread(self, views: Mapping[ir.Variable, ir.Access]) -> Even | None:
+        """How the step is copied in pieces, each with a mask that one number decides; None where that cannot be.
+
+        Before it is opened; `views` are those of the loop that fetches it."""
+        inner = self.operand.expression
+        if isinstance(inner, ir.Convert) or self._ragged:
+            return None
+        assert isinstance(inner, (ir.Load, ir.VariableRef))
+        access = inner.access if isinstance(inner, ir.Load) else views[inner.variable]
+        nowhere = ("0",) * len(access.subs)
+        cells, (across, down) = Cells(self.context, View(access, nowhere, nowhere), ""), self._extents
+        if spelling.CELLS[cells.dtype] != spelling.CELLS[self.stored]:
+            return None
+        width = _width(self.context, cells, across)
+        negative = any(needed and cells.may_be_negative(axis) for axis, needed in enumerate(cells.needed))
+        return None if negative else self._even(cells, width if cells.unbroken(width) else 1, across, down)
+
+    def aim(self, even: Even, more: str) -> None:
+        """Set where this thread's copies of the step come from and go to, and how many rows of it are inside.
+
+        `more`: the condition under which there is such a step at all."""
+        assert self.cells is not None
+        out, cells, (_, down) = self.context.out, self.cells, self._extents
+        name = self.name
+        if even.width > 1:
+            cells.note_wide(even.width)
         with out.block():
-            out.line(f"const int first = {first}, along = {start};")
-            here = cells.offset(tuple(at.replace("down", "first") for at in _at(cells, self.k_last)))
-            out.line(f"const {spelling.CELLS[cells.dtype]}* const from = {cells.base} + {here};")
-            with out.rows(f"for (int i = 0; i < {down // rows}; ++i)"):
-                out.line(f"const int down = first + i * {rows};")
-                out.line(
-                    f"ph_copy_async<{width}>({self.name} + {place}, from + (long long)(i * {rows}) * "
-                    f"{cells.strides[-2]}, {inside or 'true'});"
-                )
-        return True
+            out.line(f"const int first = {even.first}, along = {even.along};")
+            at = tuple(one.replace("down", "first") for one in _at(cells, self.k_last))
+            out.line(f"{name}_from = {cells.base} + {cells.offset(at)};")
+            out.line(f"{name}_to = {name} + {even.place.replace('down', 'first')};")
+            axes = range(len(at))
+            others = [cells.inside(at, range(axis, axis + 1)) for axis in axes if axis != len(at) - 2]
+            condition = " && ".join(filter(None, [more, *others]))
+            rows = str(down)
+            if cells.needed[-2]:
+                rest = f"{cells.extents[-2]} - ({cells.firsts[-2]} + {at[-2]})"
+                out.line(f"const long long rest = {rest};")
+                rows = f"(rest < {down} ? (int)rest : {down})"
+            out.line(f"{name}_rows = {condition} ? {rows} : 0;")
+
+    def piece(self, even: Even, i: int) -> None:
+        """The `i`-th copy of this thread, as aimed."""
+        assert self.cells is not None
+        there, here = f"{self.name}_to", f"{self.name}_from"
+        if i:
+            there += f" + {i * even.apart}"
+            here += f" + {i * even.rows}LL * {self.cells.strides[-2]}"
+        self.context.out.line(f"ph_copy_async<{even.width}>({there}, {here}, {i * even.rows} < {self.name}_rows);")
 
     def _keep(self, width: int, same: bool) -> None:
         """`x` to its place, in one access where it lies there as it comes."""
@@ -210,6 +300,19 @@ class Side:
             return
         for n in range(0, width, piece):
             out.line(f"ph_store<{piece}>({place} + {n}, {kept} + {n});")
+
+
+def stage(sides: Sequence[Side], length: str, asynchronous: bool = False) -> None:
+    """Copy one step of K from `k0` on of all these: without masks where all lie inside, which is one question."""
+    context = sides[0].context
+    threads = context.program.launch.threads
+    conditions = dict.fromkeys(condition for side in sides for condition in side.whole(length))
+
+    def spell(masked: bool) -> None:
+        for side in sides:
+            side.copy(length, masked, asynchronous)
+
+    Loop(context, Layout(1, 1, threads, threads, 1, 1), (1, 1)).twice(" && ".join(conditions), spell)
 
 
 def _at(cells: Cells, k_last: bool) -> tuple[str, ...]:

@@ -1,13 +1,15 @@
 """Layouts: which elements of a tile each thread owns.
 
 A thread has a place (down, along) in a grid of threads over the tile. In a plain layout `along` counts `across`
-neighbouring threads, or warps stand in the grid as patches of `patch` lanes along a row, so that a product's warp
-reads few different cells of either operand. A thread owns `row_group` consecutive rows, then again as many a stride
-further, and so on; and columns likewise in vectors. In a fragment layout (`warps_down` > 0) warps stand in a grid over
-the tile, one below the other first, and the 32 threads of a warp hold rows and columns as the tensor-core instructions
-deal them out: a row of eight by four threads, two neighbouring columns each. Rows go round the warps in sixteens, so
-that the four warps of a warpgroup hold 64 in a row. One row is the same in every thread; so is one column. A
-variable's registers are numbered row by row, vectors innermost.
+neighbouring threads, or warps stand in the grid as patches of `patch` places along a row, so that a product's warp
+reads few different cells of either operand; lanes go two down, then along, then down again, so that of either operand
+a lane reads what one of the next two reads, and half a warp's 16-byte reads of shared memory are one access. A thread
+owns `row_group` consecutive rows, then again as many a stride further, and so on; and columns likewise in vectors. In
+a fragment layout (`warps_down` > 0) warps stand in a grid over the tile, one below the other first, and the 32 threads
+of a warp hold rows and columns as the tensor-core instructions deal them out: a row of eight by four threads, two
+neighbouring columns each. Rows go round the warps in sixteens, so that the four warps of a warpgroup hold 64 in a row.
+One row is the same in every thread; so is one column. A variable's registers are numbered row by row, vectors
+innermost.
 """
 
 from __future__ import annotations

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy
 import pytest
 
 from phobos.codegen import nvrtc
+from phobos.lowering.layout import Layout
 from phobos.lowering.options import Options
 from phobos.runtime.compiling import build
 from phobos.runtime.kernel import kernel
@@ -104,7 +107,50 @@ def test_the_left_operand_is_turned_and_read_in_fours() -> None:
     assert product.turned and product.layout.patch == 4 and product.stages == 2
     written = emit(lowered, "gemm.ph", lambda span: 1).text
     assert "a[2][8], b[2][8]" in written
-    assert "ph_copy_async<1>(left" in written and "ph_copy_async<4>(right" in written
+    # Copies lie at numbers from where a thread's first one goes, and one number says which of them are inside.
+    assert "ph_copy_async<1>(left_to + 16, left_from + 16LL * K_1, 16 < left_rows);" in written
+    assert "ph_copy_async<4>(right_to + 1024, right_from + 8LL * N_1, 8 < right_rows);" in written
+
+
+@pytest.mark.skipif(nvrtc.location() is None, reason="no NVRTC")
+@pytest.mark.parametrize("extents", [(), ("M", "N", "K")])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_a_round_has_no_branch(extents: tuple[str, ...], transposed: bool) -> None:
+    """All products of a round, its reads and its copies are one block of code, whole or ragged."""
+    module, unit = kernel(text(128, 128, transposed=transposed)).analysed()
+    ptx = build(module, unit, Options(multiples=extents)).ptx
+    rounds = max(re.split(r"^\$L__BB\w+:$", ptx, flags=re.MULTILINE), key=lambda one: one.count("fma.rn.f32"))
+    assert rounds.count("fma.rn.f32") == 16 * 64 and rounds.count("bra") == 1
+    assert len(re.findall(r"cp\.async\.c[ag]\.", rounds)) == 8 + (8 if transposed or not extents else 2)
+
+
+def test_rows_before_the_first_are_zero_in_a_pipelined_product(device: FakeDriver) -> None:
+    """Where rows may lie before the tensor one number does not say which are inside: the step is fetched at once."""
+    source = text(64, 64).replace("A[row :+ 64", "A[row - 3 :+ 64")
+    random = numpy.random.default_rng(3)
+    a, b = (random.integers(-8, 8, (70, 70)).astype(numpy.float32) for _ in range(2))
+    c = numpy.full((70, 70), 77, numpy.float32)
+    kernel(source)(HostArray(a), HostArray(b), HostArray(c))
+    numpy.testing.assert_array_equal(c, numpy.vstack([numpy.zeros((3, 70)), a[:-3]]) @ b)
+
+
+def test_lanes_of_a_patch_share_cells_with_a_neighbour() -> None:
+    """A 16-byte read of shared memory is served to half a warp at once where each lane reads what the lane beside it,
+    or the one two further, reads too; so must it be of both operands, and every place must have one thread."""
+    from phobos.codegen.elementwise import place_definition, place_names
+
+    for layout in (Layout(128, 256, 256, 16, 4, 4, patch=4), Layout(128, 128, 128, 8, 4, 4, patch=4)):
+        down, along = place_names(layout)
+        text = place_definition(layout).removeprefix("const int ").replace("/", "//")
+        written = dict(one.split(" = ") for one in text.rstrip(";").split(", "))
+        places = [tuple(eval(written[name], {"tid": tid}) for name in (down, along)) for tid in range(layout.threads)]
+        assert sorted(places) == [(d, a) for d in range(layout.downs) for a in range(layout.across)]
+        for axis in (0, 1):
+            assert all(
+                all(places[t][axis] == places[t ^ 1][axis] for t in range(first, first + 16))
+                or all(places[t][axis] == places[t ^ 2][axis] for t in range(first, first + 16))
+                for first in range(0, layout.threads, 16)
+            )
 
 
 @pytest.mark.skipif(nvrtc.location() is None, reason="no NVRTC")
