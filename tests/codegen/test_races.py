@@ -208,3 +208,10 @@ def test_only_what_is_stored_to_has_a_shadow() -> None:
     assert [argument.name for argument in made.arguments if argument.kind == "shadow"] == ["Y"]
     plain = emitted(read("examples/saxpy.ph"))
     assert "shadow" not in plain.text and not any(a.kind in ("shadow", "cells", "races") for a in plain.arguments)
+
+
+def test_a_cell_is_named_by_its_subscripts_where_rows_lie_apart(device: FakeDriver) -> None:
+    text = "@launch(32)\nkernel k(X: tensor<f32>[M, N]) {\n  X[1, 3] = ctx.block.x\n}\n"
+    x = numpy.zeros((4, 90), numpy.float32)
+    with pytest.raises(KernelFault, match=r"different values to X\[1, 3\]"):
+        kernel(text)(HostArray(x[:, :70]), grid=3, unchecked=True, detect="races")
