@@ -81,7 +81,8 @@ __device__ __forceinline__ unsigned ph_epoch(const ph_races* h, unsigned block, 
 }
 """,
     "ph_mark": """\
-// A block, a place and an epoch in as many bits as they have, for row 0. What does not fit is the largest number.
+// A block, a place and an epoch in as many bits as they have, for row 0. An epoch that does not fit is the largest that
+// does: counts only grow, so one that equals it now did so then.
 __device__ __forceinline__ unsigned long long ph_mark(
     const ph_races* h, unsigned block, unsigned site, unsigned epoch) {
   const unsigned most = (1u << h->epoch_bits) - 1;
@@ -106,15 +107,15 @@ __device__ __noinline__ void ph_raced(
 }
 """,
     "ph_first": """\
-// Against the block of a mark in row 0. `values`: two stores, where somebody's left other bits; whose that was is known
-// only where one of the two blocks has done no atomic, as then it is unordered with everybody.
+// Against the block of a mark in row 0. `either`: only where one of the two blocks has done no atomic, as then it is
+// unordered with everybody. That is all that is known of two stores where somebody's left other bits, not whose; and of
+// an atomic, whose mark comes after it, when others may have done what is ordered behind it.
 __device__ __noinline__ void ph_first(
     ph_races* h, unsigned long long mark, unsigned site, unsigned block, unsigned generation, long long at,
-    bool values) {
+    bool either) {
   const unsigned b = h->block_bits, t = h->site_bits, first = ph_part(mark, 0, b);
   if (first == 0 || first == block + 1) return;
-  const unsigned epoch = ph_part(mark, b + t, h->epoch_bits), most = (1u << h->epoch_bits) - 1;
-  const unsigned since = values || epoch == most ? 0xffffffffu : epoch;
+  const unsigned since = either ? 0xffffffffu : ph_part(mark, b + t, h->epoch_bits);
   ph_raced(h, site, block, generation, first - 1, ph_part(mark, b, t), since, at);
 }
 """,
@@ -122,11 +123,11 @@ __device__ __noinline__ void ph_first(
 // The same against the second block of a kind.
 __device__ __noinline__ void ph_second(
     ph_races* h, const unsigned long long* row, unsigned site, unsigned block, unsigned generation, long long at,
-    bool values) {
+    bool either) {
   ph_in_order();
   const unsigned long long one = ph_peek_long(row + at);
   if ((unsigned)one == block) return;
-  const unsigned epoch = (unsigned)(one >> 48), since = values || epoch == 0xffff ? 0xffffffffu : epoch;
+  const unsigned since = either ? 0xffffffffu : (unsigned)(one >> 48);
   ph_raced(h, site, block, generation, (unsigned)one, (unsigned)(one >> 32) & 0xffff, since, at);
 }
 """,
@@ -159,7 +160,7 @@ __device__ __forceinline__ unsigned long long ph_note(
 }
 """,
     "ph_load_seen": """\
-// `back` is 1 for an atomic that is done: it is a load of the epoch before, as others may be ordered behind itself.
+// `back` is 1 for an atomic that is done: a load of the epoch before, as others may be ordered behind the atomic.
 __device__ __noinline__ void ph_load_seen(
     ph_races* h, unsigned long long* shadow, long long cells, long long at, unsigned site, unsigned block,
     unsigned generation, unsigned back) {
@@ -167,8 +168,8 @@ __device__ __noinline__ void ph_load_seen(
   const unsigned epoch = ph_epoch(h, block, generation) - back;
   const unsigned long long now = ph_note(
       h, shadow + at, shadow + 3 * cells + at, 3 + width, 2, 0, site, block, generation, epoch);
-  if (ph_part(now, 3, h->block_bits)) ph_first(h, now >> 3, site, block, generation, at, false);
-  if (now & 1) ph_second(h, shadow + 2 * cells, site, block, generation, at, false);
+  if (ph_part(now, 3, h->block_bits)) ph_first(h, now >> 3, site, block, generation, at, back);
+  if (now & 1) ph_second(h, shadow + 2 * cells, site, block, generation, at, back);
 }
 """,
     "ph_gather_seen": """\

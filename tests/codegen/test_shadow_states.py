@@ -152,24 +152,26 @@ def unordered(threads: list[list[Step]], order: list[int]) -> bool:
     return False
 
 
-@st.composite
-def with_atomics(draw: st.DrawFn) -> list[list[Step]]:
-    threads = []
-    for block in range(draw(st.integers(2, 4))):
-        kinds = draw(st.lists(st.sampled_from([LOAD, STORE, ATOMIC, ATOMIC, HERE]), max_size=5))
-        threads.append([Step(what, block, draw(st.integers(0, 1))) for what in kinds])
-    return threads
-
-
-@settings(max_examples=MANY, deadline=None)
-@given(with_atomics(), st.lists(st.integers(0, 3), max_size=80), st.sampled_from([0, 1, 2, 10]))
-def test_with_atomics_what_is_said_is_true(threads: list[list[Step]], schedule: list[int], bits: int) -> None:
-    shadow = Shadow(epochs=bits)
-    _, order = shadow.play(threads, schedule)
-    if shadow.seen:
-        assert unordered(threads, order)
-    elif not any(step.what >= ATOMIC for thread in threads for step in thread):
-        assert not unordered(threads, order)
+def test_with_atomics_what_is_said_is_true_and_most_is_said() -> None:
+    """Random programs; each thread goes some steps at a time, so that others fall far behind."""
+    found = unsaid = 0
+    for seed in range(5 * MANY):
+        draw = random.Random(seed)
+        kinds = (LOAD, STORE, STORE, ATOMIC, HERE)
+        threads = [
+            [Step(draw.choice(kinds), block, draw.randint(0, 1)) for _ in range(draw.randint(1, 5))]
+            for block in range(draw.choice((2, 2, 3, 4)))
+        ]
+        schedule: list[int] = []
+        while len(schedule) < 120:
+            schedule += [draw.randrange(len(threads))] * draw.choice((1, 1, 2, 5, 12))
+        shadow = Shadow(epochs=draw.choice((0, 1, 2, 10)))
+        _, order = shadow.play(threads, schedule)
+        racing = unordered(threads, order)
+        assert racing or not shadow.seen, (threads, order, schedule)
+        found += shadow.seen
+        unsaid += racing and not shadow.seen
+    assert found > 6 * unsaid  # eight times as many, over 130 000 programs
 
 
 def some(threads: list[list[Step]]) -> Iterator[tuple[bool, list[int]]]:
@@ -193,3 +195,12 @@ def test_an_atomic_before_the_first_of_two_accesses_excuses_nothing() -> None:
     handed = [[Step(STORE, 0, 1), Step(ATOMIC, 0)], [Step(ATOMIC, 1), Step(LOAD, 1)]]
     verdicts = {(found, unordered(handed, order)) for found, order in some(handed)}
     assert verdicts == {(True, True), (False, True), (False, False)}
+
+
+def test_an_atomic_on_the_cell_itself_hands_it_over() -> None:
+    """Whoever stores after an atomic that came behind another's is ordered behind that; before it, not."""
+    threads = [[Step(HERE, 0)], [Step(HERE, 1), Step(STORE, 1, 1)]]
+    verdicts = {(found, unordered(threads, order)) for found, order in some(threads)}
+    assert verdicts == {(False, True), (False, False)}
+    late = [[Step(HERE, 0)], [Step(STORE, 1, 1)]]
+    assert {found for found, _ in some(late)} == {True}
