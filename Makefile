@@ -20,7 +20,7 @@ help:
 	@echo "make test-gpu   the tests that need a card; installs nothing, PYTHON=... names the interpreter"
 	@echo "make lint       ruff, and mypy --strict on phobos"
 	@echo "make bench      the benchmark suite                 make truth      checker against reference, 20 000 seeds"
-	@echo "make fuzz       texts in numbers through every stage, 100 000 more"
+	@echo "make fuzz       inputs in numbers through every stage and the server, 100 000 more"
 	@echo "make docs       the site, into build/site"
 	@echo "make vsix       the VS Code extension, with the server inside"
 	@echo "make picture    the editor's picture in README, taken anew"

@@ -11,11 +11,17 @@ def put(path: str, fill: Callable[[IO[bytes]], object], *, private: bool = False
     """Have `fill` write the contents of `path`, the link's target where it is a link.
 
     The mode stays that of a file that is there already; a new one has what the umask leaves, or is the user's alone
-    (`private`). Raises OSError, and what `fill` raises; then nothing has changed.
+    (`private`). Raises OSError, and what `fill` raises; then nothing has changed. What is no file, a device or a pipe,
+    is written to as it stands: `/dev/null` must stay what it is.
     """
+    import stat
     import tempfile
 
     target = os.path.realpath(path)
+    if os.path.exists(target) and not stat.S_ISREG(os.stat(target).st_mode):
+        with open(target, "wb") as stream:
+            fill(stream)
+        return
     handle, temporary = tempfile.mkstemp(prefix=".phobos-", dir=os.path.dirname(target))
     try:
         with os.fdopen(handle, "wb") as stream:

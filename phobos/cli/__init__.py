@@ -7,6 +7,7 @@ its help, and an `EXAMPLE`. It is imported only when it is called. Exit 0 is fin
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -30,6 +31,7 @@ COMMANDS = {
     "lsp": "serve editors",
     "doctor": "say what works on this machine and mend what does not",
 }
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what writing ends with on a disk that is full
 _EXAMPLE = """example:
   phobos check kernels/        look for hangs and races
   phobos check --help          every option, with an example"""
@@ -48,6 +50,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader (`head`, `less`) has seen enough
         _abandon_stdout()
         return 0
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        _abandon_stdout()
+        complain(f"cannot write the output: {error.strerror}")
+        return 2
 
 
 def _dispatch(words: list[str]) -> int:

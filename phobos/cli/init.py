@@ -107,10 +107,10 @@ def run(arguments: argparse.Namespace) -> int:
         files[job[0]] = job[1]
     for name, text in files.items():
         path = folder / name
-        if path.exists():
-            print(f"kept    {path}: it is there already")
-            continue
         try:
+            if path.exists():
+                print(f"kept    {path}: it is there already")
+                continue
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"cannot make {path.parent}: {error.strerror or error}") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +63,16 @@ def save(path: str, array: Any) -> None:
 def writable(path: str) -> None:
     """Raises InputError early, before a long run, where `path` cannot be written."""
     target = Path(path)
-    if target.is_dir():
+    try:
+        mode = target.stat().st_mode
+    except FileNotFoundError:
+        mode = stat.S_IFREG
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+    if stat.S_ISDIR(mode):
         raise InputError(f"{path}: is a directory, a file name is needed")
+    if not stat.S_ISREG(mode):
+        return  # a device or a pipe takes what it is sent
     if not target.resolve().parent.is_dir():
         raise InputError(f"{path}: there is no directory {target.resolve().parent}")
     if not os.access(target.resolve().parent, os.W_OK):

@@ -28,6 +28,19 @@ def test_what_fails_midway_changes_nothing(tmp_path: Path) -> None:
     assert file.read_text() == "new" and list(tmp_path.iterdir()) == [file]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no such devices there")
+def test_what_is_no_file_is_written_to_and_stays_what_it_is(tmp_path: Path) -> None:
+    """As root, `-o /dev/null` once put a file in the place of the device."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        put(str(pipe), lambda stream: stream.write(b"through"))
+        assert os.read(reader, 100) == b"through" and pipe.is_fifo()
+    finally:
+        os.close(reader)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="modes are a matter of POSIX")
 def test_modes_and_links_stay(tmp_path: Path) -> None:
     file, link = tmp_path / "a.txt", tmp_path / "link"
