@@ -34,7 +34,8 @@ MOST_EPOCH_BITS = 16
 MOST_PHASES = 2**31 - 1
 MISSED = (
     "not seen is a race of two blocks where the one that came first did an atomic between the two accesses (of two "
-    "stores: any) and the other did one before its own, as atomics may order them (--device cpu follows every chain)"
+    "stores, or where the second is an atomic: any) and the other did one before its own, as atomics may order them "
+    "(--device cpu follows every chain)"
 )
 
 
