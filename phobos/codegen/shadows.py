@@ -92,7 +92,7 @@ class Shadows(Instrument):
         if isinstance(statement, (ir.While, ir.AssumeUniform)):
             return
         if isinstance(statement, ir.Store) and statement.op is not None:
-            self._seen(context, statement.access, statement.access, None)
+            self._seen(context, statement.access, None)
         self.reads(context, walk.expressions(statement))
 
     def reads(self, context: Context, roots: Sequence[ir.Expression]) -> None:
@@ -109,22 +109,20 @@ class Shadows(Instrument):
                 return
             case ir.Load(access=access) if access not in done:
                 done.add(access)
-                self._seen(context, access, access, None, condition)
+                self._seen(context, access, None, condition)
             case ir.VariableRef(variable=variable) if variable in context.views and variable not in done:
                 done.add(variable)
                 view = context.views[variable]
-                self._seen(context, view.access, view.access, view)
+                self._seen(context, view.access, view)
         for operand in walk.operands(expression):
             self._within(context, operand, condition, done)
 
-    def _seen(
-        self, context: Context, access: ir.Access, place: ir.Access, view: View | None, condition: str = ""
-    ) -> None:
+    def _seen(self, context: Context, access: ir.Access, view: View | None, condition: str = "") -> None:
         """Mark the cells of an access as loaded."""
         tensor, out = access.base, context.out
         if not isinstance(tensor, ir.Tensor) or tensor.name not in self.names:
             return
-        site = self._site(context, "load", place, tensor.name)
+        site = self._site(context, "load", access, tensor.name)
         if access.is_point:
             inside = self._inside_point(context, access)
             guard = " && ".join(filter(None, ("tid == 0", condition, inside)))
