@@ -15,7 +15,7 @@ PYODIDE := editors/browser/node_modules/.installed
 
 help:
 	@echo "make run        check examples/staged.ph, run it, print plan and result"
-	@echo "make test       lint, editors and unit tests; seconds a stage and the sum of what passed at the end"
+	@echo "make test       lint, then editors and unit tests side by side; seconds a stage and the sum of what passed at the end"
 	@echo "make unit       the tests without the editors'      make editors    the editors' tests alone"
 	@echo "make test-gpu   the tests that need a card; installs nothing, PYTHON=... names the interpreter"
 	@echo "make lint       ruff, and mypy --strict on phobos"
@@ -79,7 +79,7 @@ run: $(VENV)/.run
 EDITORS := $(VENV)/.dev $(VSIX) $(PYODIDE) .cache/vscode/.installed .cache/browser
 
 test: $(VENV)/.dev $(EDITORS)
-	@$(PY) tests/stages.py lint editors unit
+	@$(PY) tests/stages.py lint editors+unit
 
 unit: $(VENV)/.dev
 	@$(PY) tests/stages.py unit

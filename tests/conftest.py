@@ -32,7 +32,17 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop(name, None)
 
 
+# Fixtures that take seconds: an installed wheel, the site, a cluster, servers. `--dist loadgroup` keeps the tests that
+# use one in one process, so that it is made once.
+DEAR = ("tree", "site", "two", "servers", "client")
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        for name in DEAR:
+            if name in getattr(item, "fixturenames", ()):
+                item.add_marker(pytest.mark.xdist_group(name))
     if config.getoption("--gpu"):
         if cards_present() == 1:  # what needs two is not missing where one was asked for
             two = [item for item in items if item.get_closest_marker("two_gpus")]

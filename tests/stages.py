@@ -1,5 +1,6 @@
 """The stages of `make test`: runs those named, one after another, whatever the earlier ones said; prints the seconds
-of each and closes with one line that adds up what all their tests did.
+of each and closes with one line that adds up what all their tests did. Stages joined by a plus sign run side by side:
+the editors' tests wait for a browser most of the time, while the others want the processor.
 
 The exit status is 0 only if every stage passed. Standard library alone, so that `make test-gpu` can use any Python.
 """
@@ -11,7 +12,10 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
+from typing import IO
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -30,7 +34,8 @@ def commands(stage: str, report: Path) -> list[list[str]]:
             ]
         case "unit":
             workers = str(min(os.cpu_count() or 1, 8))
-            return [pytest(report, "-n", workers, "-m", "not gpu", "--ignore=tests/editors", "tests")]
+            spread = ["-n", workers, "--dist", "loadgroup"]  # a group (`xdist_group`) shares what is dear to set up
+            return [pytest(report, *spread, "-m", "not gpu", "--ignore=tests/editors", "tests")]
         case "editors":
             return [pytest(report, "tests/editors")]
         case "gpu":
@@ -61,27 +66,44 @@ def counts(report: Path) -> tuple[int, int, int]:
     return passed, failed, skipped
 
 
-def main(stages: list[str]) -> int:
+def run(stage: str, report: Path, said: IO[str] | None) -> tuple[str, int]:
+    """A line about the stage and its worst exit status. What its commands print goes to `said`, if that is given."""
+    start = time.monotonic()
+    status = 0
+    for command in commands(stage, report):
+        status = max(status, abs(subprocess.run(command, cwd=ROOT, check=False, stdout=said, stderr=said).returncode))
+    return f"{stage:<8} {time.monotonic() - start:6.1f} s  {'passed' if status == 0 else 'FAILED'}", status
+
+
+def side_by_side(stages: list[str], folder: Path) -> list[tuple[str, int]]:
+    """The last of the stages prints as it goes; what the others print follows when all are done."""
+    print(f"== {' and '.join(stages)}", flush=True)
+    with ThreadPoolExecutor(len(stages)) as pool, ExitStack() as files:
+        kept = [files.enter_context((folder / f"{stage}.txt").open("w+")) for stage in stages[:-1]]
+        reports = [folder / f"{stage}.xml" for stage in stages]
+        ended = list(pool.map(run, stages, reports, [*kept, None]))
+        for stage, said in zip(stages, kept, strict=False):
+            said.seek(0)
+            print(f"== {stage}\n{said.read()}", flush=True)
+    return ended
+
+
+def main(arguments: list[str]) -> int:
+    groups = [argument.split("+") for argument in arguments]
+    stages = [stage for group in groups for stage in group]
     if "gpu" in stages and missing():
         print(f"{sys.executable} lacks {', '.join(missing())}: pip install '.[dev,gpu]' puts them there")
         return 2
-    lines = []
-    total = [0, 0, 0]
-    worst = 0
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
         for stage in stages:
-            print(f"== {stage}", flush=True)
-            report = Path(folder) / f"{stage}.xml"
-            start = time.monotonic()
-            status = 0
-            for command in commands(stage, report):
-                status = max(status, abs(subprocess.run(command, cwd=ROOT, check=False).returncode))
-            lines.append(f"{stage:<8} {time.monotonic() - start:6.1f} s  {'passed' if status == 0 else 'FAILED'}")
-            total = [a + b for a, b in zip(total, counts(report), strict=True)]
-            worst = max(worst, status)
-    print("\n" + "\n".join(lines))
+            commands(stage, folder)  # one that does not exist is said before anything runs
+        ended = [one for group in groups for one in side_by_side(group, folder)]
+        sums = zip(*(counts(folder / f"{stage}.xml") for stage in stages), strict=True)
+        total = [sum(column) for column in sums]
+    print("\n" + "\n".join(line for line, _ in ended))
     print("{} passed, {} failed, {} skipped".format(*total))
-    return 1 if worst else 0
+    return 1 if any(status for _, status in ended) else 0
 
 
 if __name__ == "__main__":

@@ -77,7 +77,7 @@ def inside(request: pytest.FixtureRequest, built: Path, tmp_path_factory: pytest
     folder = tmp_path_factory.mktemp("empty")
     quiet(request.param, "-m", "venv", str(folder / "env"))
     python = str(folder / "env/bin/python")
-    quiet(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel))
+    quiet(python, "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check", str(wheel))
     return python
 
 
@@ -87,7 +87,7 @@ def test_the_wheel_works_in_an_empty_environment(inside: str, tmp_path: Path) ->
 
 def test_the_sdist_works_in_an_empty_environment(inside: str, built: Path, tmp_path: Path) -> None:
     (sdist,) = built.glob("*.tar.gz")
-    install = (inside, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+    install = (inside, "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check")
     quiet(*install, "--force-reinstall", "--no-deps", str(sdist))
     works(inside, tmp_path)
 
