@@ -3,6 +3,7 @@
     python benchmarks/lsp.py                 the session, growth at 1x, 2x, 4x, memory after 2 000 edits
     python benchmarks/lsp.py --quick         the session alone
     python benchmarks/lsp.py --json FILE     the figures as JSON too
+    python benchmarks/lsp.py --against FILE  each figure beside that of an earlier `--json FILE`
 
 The session types 300 keystrokes into a file of 1 000 lines and 25 kernels, one every 60 ms as a quick typist does,
 and asks what an editor asks meanwhile: a completion or signature right behind two keys of three, a hover at every
@@ -13,6 +14,8 @@ that was just changed has been analysed. Keystroke to published diagnostics incl
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -22,6 +25,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from figures import Figure, finish
+from figures import number as in_figures
 
 from tests.lsp.wire import Wire
 
@@ -91,6 +95,11 @@ class Session:
         self.wire.wait_for("textDocument/publishDiagnostics")
         self.open_ms = (time.perf_counter() - start) * 1000
         self.version = 1
+        self._cpu_s = cpu_seconds(self.wire.process.pid)
+
+    def cpu_ms(self) -> float:
+        """What the server's process has computed since the file was open; a busy machine changes it little."""
+        return (cpu_seconds(self.wire.process.pid) - self._cpu_s) * 1000
 
     def timed(self, name: str, method: str, **params: Any) -> Any:
         start = time.perf_counter()
@@ -160,6 +169,14 @@ def table(session: Session) -> list[str]:
     return lines
 
 
+def cpu_seconds(pid: int) -> float:
+    stat = Path(f"/proc/{pid}/stat")
+    if not stat.exists():
+        return 0.0
+    words = stat.read_text().rpartition(")")[2].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def memory_mib(pid: int) -> float:
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmRSS:"):
@@ -189,7 +206,9 @@ def figures_of(kept: dict[str, Any]) -> Iterator[Figure]:
     yield Figure("spawn to `initialize` reply", kept["start_ms"], "ms", target=1000)
     yield Figure("open 1 000 lines to first diagnostics", kept["open_ms"], "ms")
     for name, shares in kept["requests"].items():
-        yield Figure(f"{name}, p95", shares["p95"], "ms", target=BUDGETS.get(name))
+        for share, took in shares.items():
+            yield Figure(f"{name}, {share}", took, "ms", target=BUDGETS.get(name) if share == "p95" else None)
+    yield Figure("CPU of the server, a keystroke with its requests", kept["cpu_ms_a_key"], "ms")
     for factor, _, _, _, key_ms, _ in kept.get("growth", ()):
         yield Figure(f"keystroke to diagnostics, p95, {factor}x size", key_ms, "ms")
     memory = kept.get("memory_mib")
@@ -198,16 +217,29 @@ def figures_of(kept: dict[str, Any]) -> Iterator[Figure]:
         yield Figure("memory after 2 000 edits", whole, "MiB", whole / half, "that after 1 000")
 
 
+def beside(figures: list[Figure], path: Path) -> str:
+    """Each figure with the one of that name in the file that `--json` wrote, and the ratio of the two."""
+    before = {one["name"]: one["value"] for one in json.loads(path.read_text(encoding="utf-8"))["figures"]}
+    lines = [f"{'':<52}{'then':>10}{'now':>10}{'ratio':>8}"]
+    for one in figures:
+        then = before.get(one.name)
+        ratio = f"{one.value / then:>8.2f}" if then else f"{'new':>8}"
+        lines.append(f"{one.name:<52}{'' if then is None else in_figures(then):>10}{in_figures(one.value):>10}{ratio}")
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--against", metavar="FILE", type=Path)
     parser.add_argument("--keys", type=int, default=300)
     arguments = parser.parse_args()
     session = record(25, arguments.keys, 60)
     figures: dict[str, Any] = {
         "start_ms": session.start_ms,
         "open_ms": session.open_ms,
+        "cpu_ms_a_key": session.cpu_ms() / arguments.keys,
         "requests": {
             name: {f"p{round(share * 100)}": quantile(times, share) for share in (0.5, 0.95, 0.99)}
             for name, times in session.times.items()
@@ -216,7 +248,7 @@ def main() -> None:
     print(f"{arguments.keys} keystrokes in {len(text_of(25).splitlines())} lines, 25 kernels")
     print(f"spawn to `initialize` reply {session.start_ms:.0f} ms (budget 1000); open to first diagnostics "
           f"{session.open_ms:.0f} ms")  # fmt: skip
-    print("\n".join(table(session)))
+    print(f"CPU of the server: {figures['cpu_ms_a_key']:.1f} ms a keystroke, requests and all")
     session.close()
     if not arguments.quick:
         print(f"\n{'size':<8}{'lines':>8}{'open':>10}{'key p50':>10}{'key p95':>10}{'hover p95':>11}  ms")
@@ -232,7 +264,10 @@ def main() -> None:
         before, half, after = edits(2000)
         figures["memory_mib"] = {"before": before, "after_1000": half, "after_2000": after}
         print(f"\nmemory: {before:.0f} MiB with the file open, {half:.0f} after 1000 edits, {after:.0f} after 2000")
-    finish("Language server", list(figures_of(figures)))
+    found = list(figures_of(figures))
+    if arguments.against is not None:
+        print(f"\n{beside(found, arguments.against)}")
+    finish("Language server", found, tables=["\n".join(["```", *table(session), "```\n"])])
 
 
 if __name__ == "__main__":
