@@ -44,11 +44,12 @@ def findings(path: str, text: str, configuration: Configuration = DEFAULT) -> li
     reported. Never raises for what the text holds.
     """
     with patient_collector():
-        return _findings(path, text, configuration)
+        return findings_of(modules.analyse(path, text, settings_of(configuration)), configuration)
 
 
-def _findings(path: str, text: str, configuration: Configuration) -> list[Diagnostic]:
-    module = modules.analyse(path, text, settings_of(configuration))
+def findings_of(module: modules.Module, configuration: Configuration) -> list[Diagnostic]:
+    """`findings` of a file that was analysed with the configuration's settings."""
+    path, text = module.path, module.file.text
     enabled = configuration.enabled(path)
     found: list[Diagnostic] = []
     found += syntax_findings(path, module.file)
@@ -92,10 +93,8 @@ def diagnostics_of(context: Context) -> tuple[Diagnostic, ...]:
     return context.program._facts[_key(context)]  # type: ignore[index, return-value]
 
 
-def steps(path: str, text: str, configuration: Configuration = DEFAULT) -> Iterator[None]:
-    """Does what `findings` will need, a rule of a kernel at a time, for callers with other things to do in between."""
-    module = modules.analyse(path, text, settings_of(configuration))
-    yield
+def steps(module: modules.Module, configuration: Configuration) -> Iterator[None]:
+    """Does what `findings_of` will need in pieces of some milliseconds, for callers with other things to do between."""
     for unit in module.units:
         yield from _steps(context_of(module, unit, configuration))
 
@@ -114,10 +113,30 @@ def _steps(context: Context) -> Iterator[None]:
         return
     found: list[Diagnostic] = []
     if program.owner is None and program.body is not None:
+        if context.parses:
+            yield from _conflicts(context)
         for check in checks() if context.parses else local_checks():
             found += check(context)
             yield
     facts[key] = tuple(_told(context, found))
+
+
+def _conflicts(context: Context) -> Iterator[None]:
+    """What takes the race rules long, made in steps before they ask for it."""
+    from phobos.check.races import other_programs
+    from phobos.semantics.footprints import aliases_of, footprints_of, meetings_of
+    from phobos.semantics.uniformity import uniformity_of
+    from phobos.semantics.values import values_of
+
+    def of(program: Program) -> Iterator[None]:
+        for fact in (values_of, uniformity_of, footprints_of, meetings_of):
+            fact(program)
+            yield
+
+    yield from of(context.program)
+    aliases_of(context.program)
+    for program in other_programs(context):
+        yield from of(program)
 
 
 def _told(context: Context, found: list[Diagnostic]) -> list[Diagnostic]:

@@ -78,14 +78,24 @@ def everywhere(
     for conflict, later, earlier in of_kind(context.program, kind):
         seen.add(_place(later.access.span))
         yield conflict, later, earlier, witness_note(conflict)
-    for constants in _other_constants(context.program) if context.at is not None else ():
+    for constants, program in _others(context):
         told = ", ".join(f"{name} = {number}" for name, number in constants.items())
-        assert context.at is not None
-        for conflict, later, earlier in of_kind(context.at(constants), kind):
+        for conflict, later, earlier in of_kind(program, kind):
             if conflict.certain and _place(later.access.span) not in seen:
                 seen.add(_place(later.access.span))
                 yield conflict, later, earlier, (f"with {told}; at the default constants the blocks keep apart",
                                                  *witness_note(conflict))
+
+
+def other_programs(context: Context) -> Iterator[Program]:
+    """The program at other constants, whose conflicts `everywhere` looks through as well."""
+    return (program for _, program in _others(context))
+
+
+def _others(context: Context) -> Iterator[tuple[dict[str, int], Program]]:
+    if context.at is not None:
+        for constants in _other_constants(context.program):
+            yield constants, context.at(constants)
 
 
 def _other_constants(program: Program) -> Iterator[dict[str, int]]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Literal
 
 from phobos.ide.document import Place
-from phobos.syntax.tokens import NAME, Token, Tokens, tokenize
+from phobos.syntax.tokens import NAME, Token, Tokens, tokens_of
 from phobos.value import value
 
 Position = Literal[
@@ -54,11 +53,6 @@ class Cursor:
     in_kernel: bool
     in_function: bool
     wanted: Literal["index", "length"] | None  # what a subscript needs here
-
-
-@lru_cache(maxsize=64)
-def tokens_of(text: str) -> Tokens:
-    return tokenize(text)
 
 
 def cursor_at(place: Place) -> Cursor:

@@ -15,7 +15,7 @@ from phobos.semantics import ir
 from phobos.semantics.footprints import footprints_of
 from phobos.semantics.grid import describe, grid_of, show
 from phobos.semantics.masks import Mask, masks_of
-from phobos.semantics.obligations import Obligation, obligations_of
+from phobos.semantics.obligations import Obligation, launch_obligations_of
 from phobos.semantics.phases import Phase, phases_of
 from phobos.semantics.program import Program
 from phobos.semantics.values import values_of
@@ -273,7 +273,7 @@ def host_section(program: Program, about: ir.Tensor | ir.Dim | ir.ScalarParam | 
     """The obligations that are left to the launch: of the whole kernel, or those that concern one parameter."""
     if program.owner is not None:
         return ""
-    left = [o for o in obligations_of(program) if o.state == "launch" and (about is None or _concerns(o, about))]
+    left = [o for o in launch_obligations_of(program) if about is None or _concerns(o, about)]
     reasons = list(dict.fromkeys(o.reason for o in left))
     if not reasons:
         return ""

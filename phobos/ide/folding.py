@@ -6,11 +6,15 @@ import re
 from typing import Literal
 
 from phobos.ide.document import Document, Range
+from phobos.ide.keeping import kept
 from phobos.ide.walk import every
 from phobos.syntax import tree
 from phobos.value import value
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")  # as editors end lines; `str.splitlines` knows others too
+
+
+_LINE_END = re.compile(r"[\r\n]")
 
 
 @value
@@ -24,17 +28,20 @@ class Fold:
 def folds(document: Document) -> list[Fold]:
     found: list[Fold] = []
     for place in document.places():
-        node = place.item.node
-        assert node is not None
-        if isinstance(node, tree.Kernel) and len(node.attributes) > 1:
-            first, last = node.attributes[0], node.attributes[-1]
-            found.append(Fold(place.range(first.start, last.end), "region"))
-        for inner in every(node):
-            if isinstance(inner, tree.Block):
-                found.append(Fold(place.range(inner.start, inner.end), "region"))
+        found.extend(Fold(place.range(start, end), "region") for start, end in _regions(place.item))
     found.extend(Fold(run, "comment") for run in _comment_runs(document.text))
-    spread = [fold for fold in found if "\n" in document.text[fold.range.start : fold.range.end].replace("\r", "\n")]
-    return sorted(spread, key=lambda fold: (fold.range.start, -fold.range.end))
+    return sorted(found, key=lambda fold: (fold.range.start, -fold.range.end))
+
+
+@kept
+def _regions(item: tree.Item) -> tuple[tuple[int, int], ...]:
+    """What takes several lines of one item."""
+    node = item.node
+    assert node is not None
+    found = [(inner.start, inner.end) for inner in every(node) if isinstance(inner, tree.Block)]
+    if isinstance(node, tree.Kernel) and len(node.attributes) > 1:
+        found.append((node.attributes[0].start, node.attributes[-1].end))
+    return tuple((start, end) for start, end in found if _LINE_END.search(item.text, start, end))
 
 
 def _comment_runs(text: str) -> list[Range]:

@@ -5,12 +5,12 @@ Where the document does not parse, the kernels and functions that do are laid ou
 
 from __future__ import annotations
 
-from phobos.ide.cursor import tokens_of
 from phobos.ide.document import Document, Range
 from phobos.ide.walk import path_to
 from phobos.syntax import tree
 from phobos.syntax.format import FormatError
 from phobos.syntax.format import format_range as lay_out
+from phobos.syntax.tokens import tokens_of
 
 Edit = tuple[int, int, str]
 INDENT = "  "

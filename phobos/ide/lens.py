@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from phobos.check.cards import residency
+from phobos.check.cards import Residency, residency
 from phobos.check.rule import Context
 from phobos.codegen.cards import UnknownTarget, target
 from phobos.ide.document import Document, Range
 from phobos.ide.facts import axis_text
+from phobos.ide.keeping import kept
 from phobos.semantics.grid import grid_of
 from phobos.semantics.program import Program
 from phobos.syntax import tree
@@ -56,6 +57,11 @@ def lenses(document: Document, cards: tuple[str, ...], known: dict[str, tuple[Re
     return found
 
 
+@kept
+def _estimate(program: Program, card: str) -> Residency | None:
+    return residency(Context(program), card)
+
+
 def _title(program: Program, card: str, compiled: Resources | None) -> str:
     try:
         known = target(card)
@@ -64,7 +70,7 @@ def _title(program: Program, card: str, compiled: Resources | None) -> str:
     if compiled is not None:
         ctas, limiter, mark = compiled.ctas_per_sm, compiled.limiter, ""
     else:
-        estimate = residency(Context(program), card)
+        estimate = _estimate(program, card)
         if estimate is None:
             return f"{card}: needs more shared memory than a block may have"
         ctas, limiter, mark = estimate.per_multiprocessor, estimate.limiter, "≤"

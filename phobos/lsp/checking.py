@@ -11,11 +11,12 @@ import hashlib
 import os
 from collections.abc import Iterator
 
-from phobos.check import baseline, engine, findings
+from phobos.check import baseline, engine
 from phobos.check import configuration as files
 from phobos.check.configuration import Configuration
 from phobos.diagnostic import SEVERITIES, Diagnostic
 from phobos.errors import InputError
+from phobos.semantics.module import Module, analyse
 from phobos.semantics.program import Settings
 from phobos.value import replace, value
 
@@ -54,13 +55,16 @@ class Configurations:
     def __init__(self) -> None:
         self._stamps: dict[str, Stamp] = {}
         self._good: dict[str, Configuration] = {}
+        self._news = False  # a request met a file that had changed before `changed` was asked
 
     def rules(self, path: str, override: str | None = None) -> Rules:
         """The rules for the document at `path`; `override` is a configuration file that the user named."""
         directory = os.path.dirname(os.path.abspath(path))
         stamp = _stamp(directory, override)
         where = override or directory
-        if self._stamps.get(where) != stamp:
+        known = self._stamps.get(where)
+        if known != stamp:
+            self._news = self._news or known is not None
             self._stamps[where] = stamp
             files.forget()
         bad = None
@@ -76,11 +80,14 @@ class Configurations:
 
     def changed(self) -> bool:
         """Whether any file that a configuration came from (or would come from) is another than when last asked."""
-        return any(
-            _stamp(where if os.path.isdir(where) else os.path.dirname(where), where if os.path.isfile(where) else None)
-            != known
-            for where, known in self._stamps.items()
-        )
+        news, self._news = self._news, False
+        for where, known in self._stamps.items():
+            override = where if os.path.isfile(where) else None
+            if _stamp(where if os.path.isdir(where) else os.path.dirname(where), override) != known:
+                self._stamps.clear()  # whatever asks next reads them anew
+                files.forget()
+                return True
+        return news
 
     def forget(self) -> None:
         self._stamps.clear()
@@ -90,13 +97,18 @@ class Configurations:
 
 def check(path: str, text: str, rules: Rules, targets: tuple[str, ...] = ()) -> tuple[Diagnostic, ...]:
     """What `phobos check --output-format json` shows of `text` under the name `path`."""
+    return check_module(analyse(path, text, rules.settings), rules, targets)
+
+
+def check_module(module: Module, rules: Rules, targets: tuple[str, ...]) -> tuple[Diagnostic, ...]:
+    """The same of a file that was analysed with the settings of `rules`."""
     configuration = _for_cards(rules.configuration, targets)
-    return shown(path, text, findings(path, text, configuration), configuration)
+    return shown(module.path, module.file.text, engine.findings_of(module, configuration), configuration)
 
 
-def steps(path: str, text: str, rules: Rules, targets: tuple[str, ...] = ()) -> Iterator[None]:
-    """The work of `check` in pieces of some milliseconds; after them `check` has little left to do."""
-    return engine.steps(path, text, _for_cards(rules.configuration, targets))
+def steps(module: Module, rules: Rules, targets: tuple[str, ...]) -> Iterator[None]:
+    """The work of `check_module` in pieces of some milliseconds; after them it has little left to do."""
+    return engine.steps(module, _for_cards(rules.configuration, targets))
 
 
 def _for_cards(configuration: Configuration, targets: tuple[str, ...]) -> Configuration:

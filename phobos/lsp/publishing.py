@@ -7,11 +7,13 @@ findings are pushed: one task a document waits for a pause in typing, and the ne
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
+from phobos.ide.groundwork import groundwork
 from phobos.lsp import convert
 from phobos.lsp.checking import BadConfiguration
 from phobos.lsp.session import Opened
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("phobos.lsp")
 
 WATCH_SECONDS = 2.0
+SWEEP_EVERY = 5  # looks at the configuration
 
 
 class Publisher:
@@ -39,12 +42,15 @@ class Publisher:
         self._cancel(document)
         if document.is_large:
             self._say_large(document)
-        elif not self.server.session.client.pulls:
+        else:
             delay = self.server.session.settings.debounce_ms / 1000
-            document.task = self.server.spawn(self._later(document, delay))
+            pulls = self.server.session.client.pulls
+            work = self._meanwhile(document, delay) if pulls else self._later(document, delay)
+            document.task = self.server.spawn(work)
 
     def opened(self, document: Opened) -> None:
         self._cancel(document)
+        self.server.sweeper.opened(document)
         if document.is_large:
             self._say_large(document)
             document.task = self.server.spawn(self._large(document))
@@ -63,7 +69,8 @@ class Publisher:
     def closed(self, document: Opened) -> None:
         self._cancel(document)
         if not self.server.session.client.pulls:
-            self._send(document.uri, [], None)
+            self.send(document.uri, [], None)
+        self.server.sweeper.soon()  # what stands on disk counts again
 
     def everything(self) -> None:
         """The configuration or the settings changed: all findings are made anew."""
@@ -75,14 +82,17 @@ class Publisher:
             elif not session.client.pulls:
                 self._cancel(document)
                 document.task = self.server.spawn(self._later(document, 0))
+        self.server.sweeper.soon()
         self.server.refresh()
 
     async def watch(self) -> None:
-        """For clients that watch no files: look at the configuration files now and then."""
-        while True:
+        """For clients that watch no files: look at the configuration files now and then, and at the others."""
+        for look in itertools.count(1):
             await asyncio.sleep(WATCH_SECONDS)
             if self.server.session.configurations.changed():
                 self.everything()
+            elif look % SWEEP_EVERY == 0:
+                self.server.sweeper.soon()
 
     # --- findings ---------------------------------------------------------------------------------------
 
@@ -100,15 +110,30 @@ class Publisher:
         return result, sent
 
     async def _later(self, document: Opened, delay: float) -> None:
-        await asyncio.sleep(delay)
+        await self._meanwhile(document, delay)
         await self.server.session.settle(document)
         self._publish(document)
+        for _ in groundwork(self.server.session.analysed(document)):  # of what there was no time for
+            await asyncio.sleep(0)
+
+    async def _meanwhile(self, document: Opened, delay: float) -> None:
+        """Waits, and uses the time: what the next hover or completion will ask, be it before the findings or after."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + delay
+        if delay:
+            await asyncio.sleep(0)  # messages that are there already come first
+            for _ in groundwork(self.server.session.analysed(document)):
+                await asyncio.sleep(0)
+                if loop.time() >= until:
+                    return
+        await asyncio.sleep(until - loop.time())
 
     def _publish(self, document: Opened) -> None:
         if self.server.session.documents.get(document.key) is not document:
             return  # closed meanwhile
         _, diagnostics = self.current(document)
-        self._send(document.uri, diagnostics, document.version)
+        self.send(document.uri, diagnostics, document.version)
+        self.server.collector.rested()
 
     async def _large(self, document: Opened) -> None:
         """Check a large document in a worker; the conversation goes on meanwhile."""
@@ -152,7 +177,7 @@ class Publisher:
 
     # --- sending ----------------------------------------------------------------------------------------
 
-    def _send(self, uri: str, diagnostics: list[types.Diagnostic], version: int | None) -> None:
+    def send(self, uri: str, diagnostics: list[types.Diagnostic], version: int | None) -> None:
         self.server.text_document_publish_diagnostics(
             types.PublishDiagnosticsParams(uri=uri, diagnostics=diagnostics, version=version)
         )
@@ -173,11 +198,11 @@ class Publisher:
         source = bad.path if bad is not None else None
         for path in [path for path in self._bad if path != source and not self._still_bad(path)]:
             del self._bad[path]
-            self._send(uri_of(path), [], None)
+            self.send(uri_of(path), [], None)
         if bad is not None and self._bad.get(bad.path) != f"{bad.line}: {bad.message}":
             self._bad[bad.path] = f"{bad.line}: {bad.message}"
             self.server.show(f"{bad.path}:{bad.line + 1}: {bad.message}", types.MessageType.Error)
-            self._send(uri_of(bad.path), [_bad_diagnostic(bad)], None)
+            self.send(uri_of(bad.path), [_bad_diagnostic(bad)], None)
 
     def _still_bad(self, path: str) -> bool:
         return any(

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
@@ -36,12 +36,15 @@ class Scan:
     def __init__(self, server: Server) -> None:
         self.server = server
         self._kept: dict[str, tuple[object, File]] = {}
+        self.complete = False  # whether the last look saw everything that is there
 
-    async def files(self, token: int | str | None = None) -> AsyncIterator[File]:
+    async def files(self, token: int | str | None = None) -> AsyncGenerator[File, None]:
         """Every file on disk below the folders, as it comes. Ends early when the user cancels the progress."""
+        self.complete = False
         session = self.server.session
         folders = list(session.folder_paths())
         if not folders:
+            self.complete = True
             return
         try:
             there = await self.server.scanners.run("find", folders=folders)
@@ -76,11 +79,13 @@ class Scan:
                 )
                 for at in range(0, len(missing), BATCH)
             ]
+            failed = False
             try:
                 for job in asyncio.as_completed(jobs):
                     try:
                         found = await job
                     except JobFailed as error:
+                        failed = True
                         self.server.log_to_client(str(error), types.MessageType.Error)
                         continue
                     assert isinstance(found, list)
@@ -91,6 +96,7 @@ class Scan:
                     progress.advance(BATCH)
                     if progress.cancelled:
                         return
+                self.complete = not failed
             finally:
                 for job in jobs:
                     job.cancel()

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import io
 import logging
 import os
 import sys
+import threading
 
-from pygls.io_ import StdinAsyncReader, StdoutWriter
+from pygls.io_ import StdoutWriter
 
 from phobos.lsp.framing import Reader, bodies
 from phobos.lsp.server import Server, create
 
 log = logging.getLogger("phobos.lsp")
+
+LONGEST_LINE = 1 << 16  # bytes of a header; bodies have no limit here
 
 
 def serve(address: tuple[str, int] | None, log_file: str | None, verbose: bool) -> int:
@@ -23,6 +28,7 @@ def serve(address: tuple[str, int] | None, log_file: str | None, verbose: bool) 
         print(f"phobos lsp: cannot write the log file {log_file}: {error.strerror or error}", file=sys.stderr)
         return 2
     server = create()
+    server.collector.start()
     try:
         asyncio.run(_stdio(server) if address is None else _tcp(server, *address))
     except (KeyboardInterrupt, BrokenPipeError):
@@ -41,15 +47,34 @@ class _CannotListen(Exception):
 
 async def _stdio(server: Server) -> None:
     # Messages travel on copies of the descriptors: what prints by mistake goes to the log (stderr), not to the wire.
-    reading = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
+    reading = os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=0)
     writing = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)
     os.dup2(2, 1)
     server.protocol.set_writer(StdoutWriter(writing))
-    if await converse(server, StdinAsyncReader(reading, server.thread_pool)):
+    if await converse(server, _read_by_thread(reading)):
         _leave(server)
+
+
+def _read_by_thread(source: io.RawIOBase) -> asyncio.StreamReader:
+    """What comes from a file that may be no pipe, by one thread that does nothing else: a message costs one switch.
+
+    (The library hands each line of each message to a pool.)
+    """
+    loop = asyncio.get_running_loop()
+    stream = asyncio.StreamReader(limit=LONGEST_LINE)
+
+    def read() -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has been closed: nobody listens any more
+            with contextlib.suppress(OSError):  # the editor's end broke, which is an end
+                while data := source.read(1 << 16):
+                    loop.call_soon_threadsafe(stream.feed_data, data)
+            loop.call_soon_threadsafe(stream.feed_eof)
+
+    threading.Thread(target=read, name="standard input", daemon=True).start()
+    return stream
 
 
 async def _tcp(server: Server, host: str, port: int) -> None:

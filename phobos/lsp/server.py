@@ -24,8 +24,11 @@ from pygls.protocol import LanguageServerProtocol
 from pygls.protocol.language_server import _prepare_command_arguments, lsp_method
 
 import phobos
+from phobos.lsp.collecting import Collector
+from phobos.lsp.convert import Ready
 from phobos.lsp.publishing import Publisher
 from phobos.lsp.session import Session
+from phobos.lsp.sweeping import Sweeper
 from phobos.lsp.workers import Workers
 
 log = logging.getLogger("phobos.lsp")
@@ -130,6 +133,7 @@ class Protocol(LanguageServerProtocol):
             super()._handle_notification(method_name, params)
 
     def handle_message(self, message: Any) -> None:
+        self._server.collector.touched()
         if self._shutdown and hasattr(message, "id") and hasattr(message, "method"):
             self._refuse(message.id, INVALID_REQUEST, "the server has been shut down")
             return
@@ -153,6 +157,12 @@ class Protocol(LanguageServerProtocol):
                 if waiting is not None and not waiting.done():
                     waiting.set_exception(error)
             raise
+
+    def _send_response(self, msg_id: str | int, result: Any = None, error: types.ResponseError | None = None) -> None:
+        if isinstance(result, Ready) and error is None:
+            self._send_data({"id": msg_id, "jsonrpc": self.VERSION, "result": result.json})
+        else:
+            super()._send_response(msg_id, result, error)
 
     def _refuse(self, msg_id: str | int | None, code: int, message: str) -> None:
         # Said here: the library leaves out the id of what has none, which the protocol wants as null.
@@ -184,6 +194,8 @@ class Server(LanguageServer):
         self.workers = Workers(1)
         self.scanners = Workers(2)
         self.publisher = Publisher(self)
+        self.sweeper = Sweeper(self)
+        self.collector = Collector()
         self.on_close: list[Callable[[str], None]] = []  # told the key of a document that was closed
         self._background: set[asyncio.Task[Any]] = set()
 

@@ -47,7 +47,7 @@ class Opened:
         self.tokens: tuple[str, list[int]] | None = None  # result id and data last sent
         self._lines: LineIndex | None = None
         self._verdict: tuple[str, tuple[Diagnostic, ...]] | None = None
-        self._document: tuple[str, str, Document] | None = None
+        self._document: tuple[str, Document] | None = None  # stamp of the rules
 
     @property
     def lines(self) -> LineIndex:
@@ -73,11 +73,11 @@ class Opened:
                 lines = self.lines
                 start = lines.offset(change.range.start.line, change.range.start.character, encoding)
                 end = lines.offset(change.range.end.line, change.range.end.character, encoding)
-                start, end = min(start, end), max(start, end)
-                self.text = self.text[:start] + change.text + self.text[end:]
+                self._lines = lines.edited(min(start, end), max(start, end), change.text)
+                self.text = self._lines.text
             else:
                 self.text = change.text
-            self._lines = None
+                self._lines = None
         self._verdict = None
         self._document = None
 
@@ -173,7 +173,7 @@ class Session:
         rules = self.rules(document)
         result = self.result_id(document, rules)
         if document._verdict is None or document._verdict[0] != result:
-            found = checking.check(self.name_of(document), document.text, rules, self.settings.cards)
+            found = checking.check_module(self.analysed(document).module, rules, self.settings.cards)
             document._verdict = (result, found)
         if document.proved is not None and document.proved[0] == result:
             return f"{result}-proved", document.proved[1]
@@ -189,7 +189,9 @@ class Session:
             rules = self.rules(document)
             if document._verdict is not None and document._verdict[0] == self.result_id(document, rules):
                 return
-            for _ in checking.steps(self.name_of(document), text, rules, self.settings.cards):
+            module = self.analysed(document).module
+            await asyncio.sleep(0)
+            for _ in checking.steps(module, rules, self.settings.cards):
                 await asyncio.sleep(0)
                 if document.text is not text:
                     break
@@ -200,21 +202,21 @@ class Session:
     def bad_configuration(self, document: Opened) -> BadConfiguration | None:
         return self.rules(document).bad
 
-    def analysed(self, document: Opened, with_findings: bool = False) -> Document:
-        """The document as `phobos.ide` takes it. Findings are made only where the answer needs them."""
+    def analysed(self, document: Opened) -> Document:
+        """The document as `phobos.ide` takes it, without findings, which few answers need."""
         rules = self.rules(document)
-        key = repr((rules.stamp, with_findings, self.settings.cards if with_findings else ()))
         known = document._document
-        if known is not None and known[0] == key:
-            return known[2]
-        name = self.name_of(document)
-        module = known[2].module if known is not None and known[1] == rules.stamp else None
-        if module is None:
+        if known is None or known[0] != rules.stamp:
+            name = self.name_of(document)
             module = analyse(name, document.text, rules.settings)
-        findings = self.findings(document)[1] if with_findings else ()
-        made = Document(name, document.text, module, document.lines, findings)
-        document._document = (key, rules.stamp, made)
-        return made
+            known = document._document = (rules.stamp, Document(name, document.text, module, document.lines))
+        return known[1]
+
+    def judged(self, document: Opened) -> Document:
+        """The same with its findings."""
+        found = self.findings(document)[1]
+        known = self.analysed(document)
+        return Document(known.path, known.text, known.module, known.lines, found)
 
     def folder_paths(self) -> Iterator[str]:
         for uri in self.folders.values():

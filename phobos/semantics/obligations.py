@@ -6,12 +6,12 @@ those left to the device, hover shows them, the reference runtime turns a broken
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
 
 from phobos.diagnostic import Span
 from phobos.semantics import ir
-from phobos.semantics.footprints import Conflict, Footprint, conflicts_of, footprints_of
+from phobos.semantics.footprints import Conflict, Footprint, aliases_of, footprints_of, meetings_of
 from phobos.semantics.grid import NAMES, describe, grid_of, show
 from phobos.semantics.masks import PointBound, accesses_of, masks_of, points_of
 from phobos.semantics.poly import Poly
@@ -51,13 +51,13 @@ class Obligation:
 @fact
 def obligations_of(program: Program) -> tuple[Obligation, ...]:
     """All obligations of a kernel, in the order of `Kind`, each group in the order of the text."""
-    found: list[Obligation] = []
-    for part in (
-        _grid_shape, _residency, _barriers, _barrier_tensors, _promises, _overlaps, _races, _limits, _constants,
-        _extents, _indices, _numbers, _assumptions,
-    ):
-        found.extend(part(program))
-    return tuple(found)
+    return tuple(one for part in _PARTS for one in part(program))
+
+
+@fact
+def launch_obligations_of(program: Program) -> tuple[Obligation, ...]:
+    """Those of state "launch", in the same order. They ask for neither races nor uniformity, so they come quickly."""
+    return tuple(one for part in _PARTS_OF_LAUNCH for one in part(program) if one.state == "launch")
 
 
 def _barriers_in(program: Program) -> list[ir.Barrier]:
@@ -174,8 +174,7 @@ def _overlaps(program: Program) -> Iterator[Obligation]:
             stored.setdefault(name, footprint)
     alias = {
         frozenset((c.first.access.base.name, c.second.access.base.name))
-        for c in conflicts_of(program)
-        if c.kind == "alias"
+        for c in aliases_of(program)
     }
     seen: set[frozenset[str]] = set()
     for name, footprint in stored.items():
@@ -208,9 +207,7 @@ def _overlaps(program: Program) -> Iterator[Obligation]:
 
 
 def _races(program: Program) -> Iterator[Obligation]:
-    for conflict in conflicts_of(program):
-        if conflict.kind == "alias":
-            continue
+    for conflict in meetings_of(program):
         yield Obligation(
             "no-overlap", "refuted" if conflict.certain else "doubtful",
             conflict.second.access.span, conflict.second.access.calls, _race(conflict), conflict, None,
@@ -339,4 +336,16 @@ def _assumptions(program: Program) -> Iterator[Obligation]:
         )
 
 
-__all__ = ["Kind", "Obligation", "Promise", "State", "ir", "obligations_of"]
+def _kept(part: Callable[[Program], Iterable[Obligation]]) -> Callable[[Program], tuple[Obligation, ...]]:
+    return fact(lambda program: tuple(part(program)))
+
+
+_PARTS_OF_LAUNCH = _GRID, _RESIDENCY, _BARRIER_TENSORS, _PROMISES, _OVERLAPS, _LIMITS, _CONSTANTS, _EXTENTS = tuple(
+    map(_kept, (_grid_shape, _residency, _barrier_tensors, _promises, _overlaps, _limits, _constants, _extents))
+)
+_PARTS = (
+    _GRID, _RESIDENCY, _kept(_barriers), _BARRIER_TENSORS, _PROMISES, _OVERLAPS, _kept(_races), _LIMITS, _CONSTANTS,
+    _EXTENTS, _kept(_indices), _kept(_numbers), _kept(_assumptions),
+)  # fmt: skip
+
+__all__ = ["Kind", "Obligation", "Promise", "State", "ir", "launch_obligations_of", "obligations_of"]

@@ -21,7 +21,7 @@ class Cut:
     is_item: bool
 
 
-_MARKS = re.compile(r"\{|\}|@|//[^\r\n]*|kernel\b|fn\b")
+_MARKS = re.compile(r"\{|\}|@|//[^\r\n]*(?:[\r\n]\s*//[^\r\n]*)*+|kernel\b|fn\b")  # comments a run
 _LINE_END = re.compile(r"(\r\n|\r|\n)")
 _NOT_A_HEADER = re.compile(r"[^\S\r\n]*[=<>.*+/%,)\]:&|^-]")
 

@@ -22,10 +22,22 @@ class LineIndex:
 
     __slots__ = ("_ascii", "starts", "text")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, starts: list[int] | None = None) -> None:
+        """`starts` are those of `text`, for who knows them."""
         self.text = text
-        self.starts = [0, *(m.end() for m in _LINE_END.finditer(text))]
+        self.starts = [0, *(m.end() for m in _LINE_END.finditer(text))] if starts is None else starts
         self._ascii = text.isascii()
+
+    def edited(self, start: int, end: int, content: str) -> LineIndex:
+        """The lines of the text with `content` instead of `[start, end)`; only the lines it touches are read."""
+        first, last = self.line_of(start), self.line_of(end)
+        if first and self.text[start - 1] == "\r":
+            first -= 1  # a line feed right behind it would make one line end of the two
+        text = self.text[:start] + content + self.text[end:]
+        since, known, moved = self.starts[first], self.starts[last + 1 :], len(text) - len(self.text)
+        until = known[0] + moved if known else len(text)
+        new = [match.end() for match in _LINE_END.finditer(text, since, until)]
+        return LineIndex(text, self.starts[: first + 1] + new + [at + moved for at in known[1:]])
 
     def line_of(self, offset: int) -> int:
         return bisect_right(self.starts, max(offset, 0)) - 1

@@ -14,7 +14,7 @@ from phobos.syntax.build import ConditionHeader, ForHeader, FunctionHeader, Kern
 from phobos.syntax.pieces import shape_of
 from phobos.syntax.shapes import DEPTH
 from phobos.syntax.statements import StatementParser
-from phobos.syntax.tokens import END, KEYWORDS, NAME, tokenize
+from phobos.syntax.tokens import END, KEYWORDS, NAME, tokens_of
 from phobos.syntax.tree import (
     Attribute,
     Block,
@@ -35,7 +35,7 @@ _HEADERS = {"R": "for_header", "W": "while_header", "I": "if_header"}
 
 def parse_item(text: str) -> Item:
     """An item, or a stretch of text between items."""
-    return _ItemParser(tokenize(text)).item()
+    return _ItemParser(tokens_of(text)).item()
 
 
 class _Frame:

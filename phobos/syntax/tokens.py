@@ -8,6 +8,7 @@ which the parser keeps what it learnt about that stretch (`pieces.py`).
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from phobos.syntax.tree import Comment
 from phobos.value import value
@@ -139,6 +140,12 @@ def tokenize(text: str) -> Tokens:
         add_kind(END)
         add((len(text), len(text), ""))
     return Tokens(text, "".join(kinds), tokens, tuple(comments))
+
+
+@lru_cache(maxsize=8)
+def tokens_of(text: str) -> Tokens:
+    """`tokenize`, of an item that parser and editor answers ask for one after the other. Not to be changed."""
+    return tokenize(text)
 
 
 def _belongs(before: Token, kind: str, start: int, word: str) -> bool:

@@ -20,7 +20,7 @@ def test_it_is_raised_inside_and_put_back(monkeypatch: pytest.MonkeyPatch) -> No
         seen.append(gc.get_threshold()[0])
         raise ZeroDivisionError
 
-    monkeypatch.setattr(engine, "_findings", broken)
+    monkeypatch.setattr(engine, "findings_of", broken)
     with pytest.raises(ZeroDivisionError):
         phobos.check("kernel k() {}")
     assert seen == [max(before[0], ALLOCATIONS)] and gc.get_threshold() == before

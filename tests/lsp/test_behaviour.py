@@ -76,12 +76,15 @@ def test_exit_without_shutdown_ends_with_1(start: Start) -> None:
     assert wire.process.wait(10) == 1
 
 
-def test_the_server_ends_when_the_editor_is_gone(start: Start) -> None:
+@pytest.mark.parametrize("last", [b"", b"Content-Le", b"Content-Length: 400\r\n\r\n{"])
+def test_the_server_ends_when_the_editor_is_gone(start: Start, last: bytes) -> None:
     wire = start()
     wire.start()
     assert wire.process.stdin is not None
+    wire.process.stdin.write(last)  # gone in the middle of a message, perhaps
     wire.process.stdin.close()
     assert wire.process.wait(10) == 1
+    assert "Traceback" not in wire.errors
 
 
 def test_changes_closes_and_saves_of_what_was_never_opened(start: Start) -> None:
@@ -202,7 +205,7 @@ BROKEN_CHECK = """
 import phobos.lsp.checking as checking
 def broken(*arguments):
     raise RuntimeError("a defect of the rules")
-checking.findings = broken
+checking.check_module = broken
 """
 
 

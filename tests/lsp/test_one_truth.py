@@ -109,9 +109,10 @@ class Client:
         self.editor = editor
         self.encoding = ENCODINGS[editor]
         self.wire = start()
-        self.wire.answer = lambda request: [{}] if request["method"] == "workspace/configuration" else None
+        settings = {"workspaceDiagnostics": False}  # what is asked about is opened
+        self.wire.answer = lambda request: [settings] if request["method"] == "workspace/configuration" else None
         capabilities = plain(editor)
-        self.wire.start(capabilities, folders=[folder.as_uri()])
+        self.wire.start(capabilities, settings, folders=[folder.as_uri()])
         self.pulls = "diagnostic" in capabilities["textDocument"]
         self.related = bool(capabilities["textDocument"]["publishDiagnostics"].get("relatedInformation"))
 
@@ -193,3 +194,67 @@ def test_a_baseline_is_kept_to(start: Callable[..., Wire], tmp_path: Path) -> No
     client.wire.open(path.as_uri(), TEXTS["hang.ph"])
     client.compare(path, TEXTS["hang.ph"], checked(path))
     assert client.findings(path.as_uri()) == []
+
+
+# --- files that are not open ---------------------------------------------------------------------------------
+
+QUICK = "import phobos.lsp.sweeping as sweeping\nsweeping.SOON_SECONDS = 0.05"
+PUBLISH = "textDocument/publishDiagnostics"
+
+
+@pytest.mark.parametrize("editor", EDITORS)
+@pytest.mark.parametrize("pulls", [True, False])
+def test_files_that_are_not_open(start: Callable[..., Wire], tmp_path: Path, editor: str, pulls: bool) -> None:
+    """Every editor, as it is and as it was before it could pull: the findings of the command, cleared as they go."""
+    capabilities = plain(editor)
+    if not pulls:
+        capabilities["textDocument"].pop("diagnostic", None)
+    elif "diagnostic" not in capabilities["textDocument"]:
+        return  # that editor is in the other half
+    encoding = ENCODINGS[editor]
+    related = bool(capabilities["textDocument"]["publishDiagnostics"].get("relatedInformation"))
+    texts: dict[Path, str] = {}
+    for directory, (file, contents) in NESTED.items():
+        (tmp_path / directory).mkdir(exist_ok=True)
+        (tmp_path / directory / file).write_text(contents)
+        for name in ("hang.ph", "odd.ph", "empty.ph"):
+            path = tmp_path / directory / name
+            path.write_text(TEXTS[name], encoding="utf-8")
+            texts[path] = TEXTS[name]
+    told = {path: checked(path) for path in texts}
+    assert any(told.values()) and not all(told.values())
+
+    def expected(path: Path) -> list[tuple[object, ...]]:
+        found = as_received(told[path], texts[path], encoding)
+        return found if related else [(*one[:4], ()) for one in found]
+
+    wire = start(prelude=QUICK)
+    wire.answer = lambda request: [{}] if request["method"] == "workspace/configuration" else None
+    wire.start(capabilities, folders=[tmp_path.as_uri()])
+    if pulls:
+        items = wire.request("workspace/diagnostic", {"previousResultIds": []})["items"]
+        assert {item["uri"] for item in items} == {path.as_uri() for path in texts}
+        for path in texts:
+            (found,) = (item["items"] for item in items if item["uri"] == path.as_uri())
+            assert received(found, related) == expected(path), path
+        return
+
+    def published(path: Path) -> list[dict[str, Any]]:
+        found = wire.wait_for(PUBLISH, lambda p: p["uri"] == path.as_uri())["diagnostics"]
+        assert isinstance(found, list)
+        return found
+
+    for path in texts:
+        if told[path]:
+            assert received(published(path), related) == expected(path), path
+    fixed, deleted, opened = tmp_path / "hang.ph", tmp_path / "plain" / "odd.ph", tmp_path / "plain" / "hang.ph"
+    fixed.write_text("")
+    deleted.unlink()
+    wire.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": fixed.as_uri(), "type": 2}]})
+    assert published(fixed) == [] and published(deleted) == []
+    wire.open(opened.as_uri(), "")
+    assert published(opened) == []  # the text in the editor counts
+    wire.notify("textDocument/didClose", {"textDocument": {"uri": opened.as_uri()}})
+    assert published(opened) == []
+    assert received(published(opened), related) == expected(opened)  # and now the one on disk
+    assert not [n for n in wire.notifications if n["method"] == PUBLISH], "something was said twice, or of nothing"

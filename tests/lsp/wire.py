@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-TIMEOUT = 20.0
+TIMEOUT = 60.0  # of a machine with much else to do
 
 NEOVIM = {"general": {"positionEncodings": ["utf-8", "utf-16", "utf-32"]}}
 

@@ -75,6 +75,24 @@ def test_between_cr_and_lf_is_the_end_of_the_line() -> None:
     assert LineIndex("ab\r\nc").position(3) == (0, 2)
 
 
+@given(TEXTS, st.text("\r\n aé𝄞"), st.integers(0, 30), st.integers(0, 30))
+def test_lines_after_an_edit_are_those_of_the_new_text(text: str, content: str, start: int, length: int) -> None:
+    start = min(start, len(text))
+    end = min(start + length, len(text))
+    edited = LineIndex(text).edited(start, end, content)
+    whole = LineIndex(text[:start] + content + text[end:])
+    assert (edited.text, edited.starts, edited._ascii) == (whole.text, whole.starts, whole._ascii)
+
+
+@pytest.mark.parametrize("text", ["\r", "a\rb", "\r\n", "a\r\nb", "\n\r", "\r\r\n\n", "a\nb\r\nc"])
+@pytest.mark.parametrize("content", ["", "\r", "\n", "\r\n", "x", "\nx\r"])
+def test_an_edit_joins_and_parts_line_ends(text: str, content: str) -> None:
+    for start in range(len(text) + 1):
+        for end in range(start, len(text) + 1):
+            whole = LineIndex(text[:start] + content + text[end:])
+            assert LineIndex(text).edited(start, end, content).starts == whole.starts
+
+
 def test_only_the_three_line_ends_end_lines() -> None:
     assert LineIndex("a\u2028b\x85c\x0bd\x0ce").starts == [0]
     assert LineIndex("a\nb\rc\r\nd\n\r").starts == [0, 2, 4, 7, 9, 10]

@@ -31,7 +31,7 @@ def register(server: Server) -> None:
         if document is None:
             return None
         to = converter(session, document)
-        analysed = session.analysed(document, with_findings=True)
+        analysed = session.judged(document)
         wanted = [getattr(kind, "value", kind) for kind in params.context.only or ()]
         found = actions(analysed, to.offsets(params.range))
         whole = fix_all(analysed)

@@ -26,6 +26,7 @@ def register(server: Server) -> None:
         if document is None:  # nothing there: nothing to say of it
             return types.RelatedFullDocumentDiagnosticReport(items=[])
         await session.settle(document)
+        server.collector.rested()
         result, items = publisher.current(document)
         if result and result == params.previous_result_id:
             return types.RelatedUnchangedDocumentDiagnosticReport(result_id=result)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from concurrent.futures import Future
+from typing import Any
 
 from lsprotocol import types
 
@@ -42,18 +44,19 @@ def register(server: Server) -> None:
         server.initialized = True
 
     @server.serve(types.INITIALIZED)
-    async def initialized(params: types.InitializedParams) -> None:
+    def initialized(params: types.InitializedParams) -> None:
         if session.client.watches_files:
             server.spawn(_watch_files(server))
         else:
             server.spawn(server.publisher.watch())
         if session.client.configuration:
-            await fetch_settings(server)
+            fetch_settings(server)
+        server.sweeper.soon()
 
     @server.serve(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
-    async def changed(params: types.DidChangeConfigurationParams) -> None:
+    def changed(params: types.DidChangeConfigurationParams) -> None:
         if session.client.configuration:
-            await fetch_settings(server)
+            fetch_settings(server)
         elif isinstance(params.settings, dict):
             take_settings(server, params.settings.get("phobos", params.settings))
 
@@ -66,16 +69,22 @@ def register(server: Server) -> None:
         server.publisher.everything()
 
 
-async def fetch_settings(server: Server) -> None:
-    """Ask the client for its `phobos` section; a client that cannot say leaves what there is."""
+def fetch_settings(server: Server) -> None:
+    """Ask the client for its `phobos` section; a client that cannot say leaves what there is.
+
+    The answer is taken as soon as it is read, so that what the client asks behind it finds the new settings.
+    """
+
+    def answered(reply: Future[Any]) -> None:
+        error = None if reply.cancelled() else reply.exception()
+        if error is not None:  # the client's error; the settings stay
+            log.warning("the client does not tell its settings: %s", error)
+        elif not reply.cancelled() and (sections := reply.result()) and sections[0] is not None:
+            take_settings(server, sections[0])
+
     item = types.ConfigurationItem(section="phobos")
-    try:
-        answer = await server.ask(types.WORKSPACE_CONFIGURATION, types.ConfigurationParams(items=[item]))
-    except Exception as error:  # the client's error; the settings stay
-        log.warning("the client does not tell its settings: %s", error)
-        return
-    if answer and answer[0] is not None:
-        take_settings(server, answer[0])
+    asked = server.protocol.send_request(types.WORKSPACE_CONFIGURATION, types.ConfigurationParams(items=[item]))
+    asked.add_done_callback(answered)
 
 
 def take_settings(server: Server, section: object) -> None:

@@ -8,7 +8,7 @@ from functools import cache
 from lsprotocol import types
 
 from phobos.ide.coloring import MODIFIERS, TYPES, Token, tokens
-from phobos.lsp.convert import Converter, converter
+from phobos.lsp.convert import Converter, Ready, converter
 from phobos.lsp.server import Server
 from phobos.lsp.session import Opened
 
@@ -30,22 +30,22 @@ def register(server: Server) -> None:
         return document.tokens
 
     @server.serve(types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, LEGEND)
-    def full(params: types.SemanticTokensParams) -> types.SemanticTokens | None:
+    def full(params: types.SemanticTokensParams) -> Ready | None:
         document = session.ready(params.text_document.uri)
         if document is None:
             return None
         result_id, data = all_of(document)
-        return types.SemanticTokens(data=data, result_id=result_id)
+        return Ready({"resultId": result_id, "data": data})
 
     @server.serve(types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL_DELTA)
-    def delta(params: types.SemanticTokensDeltaParams) -> types.SemanticTokens | types.SemanticTokensDelta | None:
+    def delta(params: types.SemanticTokensDeltaParams) -> Ready | types.SemanticTokensDelta | None:
         document = session.ready(params.text_document.uri)
         if document is None:
             return None
         before = document.tokens
         result_id, data = all_of(document)
         if before is None or before[0] != params.previous_result_id:
-            return types.SemanticTokens(data=data, result_id=result_id)
+            return Ready({"resultId": result_id, "data": data})
         return types.SemanticTokensDelta(edits=difference(before[1], data), result_id=result_id)
 
     @server.serve(types.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE)

@@ -14,4 +14,5 @@ def register(server: Server) -> None:
             server.session.configurations.forget()
             server.publisher.everything()
         else:  # kernels that are open are the client's; the others are read anew when they are asked for
+            server.sweeper.soon()
             server.refresh()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from phobos.semantics.module import analyse
-from phobos.semantics.obligations import obligations_of
+from phobos.semantics.obligations import launch_obligations_of, obligations_of
 
 from .cases import program
 
@@ -109,6 +109,18 @@ def test_nothing_of_a_correct_kernel_is_refuted(path: Path) -> None:
         obligations = obligations_of(unit.program)
         assert obligations and {o.state for o in obligations} <= STATES
         assert [o.reason for o in obligations if o.state == "refuted"] == []
+
+
+@pytest.mark.parametrize("paths", ["tests/corpus/*.ph", "examples/*.ph"])
+def test_what_is_left_to_the_launch_is_known_without_the_rest(paths: str) -> None:
+    kinds = set()
+    for path in sorted(Path().glob(paths)):
+        for unit in analyse(path.name, path.read_text()).kernels.values():
+            left = launch_obligations_of(unit.program)
+            assert left == tuple(o for o in obligations_of(unit.program) if o.state == "launch")
+            kinds |= {o.kind for o in left}
+    if "corpus" in paths:
+        assert {"resident", "no-overlap", "barrier-tensor", "grid-at-most", "aligned", "extent-agrees"} <= kinds
 
 
 def test_steps_and_divisors_that_nothing_proves_are_left_to_the_device() -> None:
