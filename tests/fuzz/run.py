@@ -33,7 +33,7 @@ from tests.fuzz.shrink import kind_of, shrunk
 from tests.fuzz.stages import tried
 
 KEPT = ROOT / "build" / "fuzz"
-WRITTEN_EVERY = 60.0  # seconds: a run that is stopped loses no more
+WRITTEN_EVERY = 20.0  # seconds: a run that is stopped loses no more
 AGAIN = 0.02  # chunks of which the first input is tried a second time, by whichever process
 
 
