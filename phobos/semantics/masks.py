@@ -262,7 +262,7 @@ class _Prover:
                 loops.append((at.loop.variable, trips))
             elif at.condition is not None:
                 guards.append(at)
-        if rounds > MOST_ROUNDS or not plain_atoms(index) <= {atom for atom, _ in loops}:
+        if not rounds or rounds > MOST_ROUNDS or not plain_atoms(index) <= {atom for atom, _ in loops}:
             return None
         for numbers in product(*(range(trips) for _, trips in loops)):
             at_round = dict(zip((atom for atom, _ in loops), numbers))

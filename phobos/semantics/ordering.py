@@ -272,7 +272,7 @@ class _Comparison:
         conditions = [*conditions_of(cells.context)]
         found: list[Box] = []
         for block in product(*(range(count) for count in counts)):
-            for rounds in product(range(MOST_ROUNDS), repeat=len(loops)):
+            for rounds in islice(product(range(MOST_ROUNDS), repeat=len(loops)), MOST_ROUNDS**5):
                 at = dict(settings)
                 at.update((loop.variable, n) for loop, n in zip(loops, rounds))
                 for axis in range(AXES):

@@ -29,6 +29,7 @@ W = TypeVar("W")
 MOST_SETTINGS = 72
 MOST_ROUNDS = 3
 MOST_BOXES = 120  # places of one side at one setting
+MOST_BLOCKS = 10_000  # on one axis: a grid may be as large as an extent
 MOST_TRIED = 100_000  # places looked at for one kernel: loops ten deep have endless rounds to try
 MOST_COUNT = 4  # blocks on one axis of an inferred grid
 OPAQUE = ("var", "expr", "atomic", "op", "wrap", "thread")
@@ -284,7 +285,8 @@ def _boxes(
     found: list[Box] = []
     left = _left_of(question.program)
     total = 0
-    for block in product(*(range(counts[axis]) if axis in question.axes else (0,) for axis in range(3))):
+    ranges = [range(min(counts[axis], MOST_BLOCKS) if axis in question.axes else 1) for axis in range(3)]
+    for block in product(*ranges):
         for rounds in product(*(numbers for _, numbers in free)):
             left[0] -= 1
             if left[0] < 0:

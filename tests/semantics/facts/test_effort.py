@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from phobos.check import findings
+from phobos.check import Configuration, findings
 from phobos.semantics import apart, footprints, ir, meeting, solve, steady, walking, witness
 from phobos.semantics import module as modules
 from phobos.semantics.poly import MOST_NESTED, Poly, too_deep
@@ -178,3 +178,21 @@ def test_numbers_are_tried_up_to_a_limit_that_says_so(monkeypatch: pytest.Monkey
     reasons = {one.reason for one in footprints.meetings_of(unit.program)}
     assert any("more than 300 places would have to be looked at" in reason for reason in reasons), reasons
     modules._programs.clear()
+
+
+@pytest.mark.parametrize(
+    ("text", "constants"),
+    [
+        ("let t = (ctx.block.x + 1) * 8\n  X[t :+ 8] = X[t + G :+ 8] * 0.5", (("G", 2**62),)),
+        ("for a in range(0, 0) {\n for b in range(0, 4611686018427387904) {\n Y[b + a] = 1.0\n }\n }", ()),
+        ("for b in range(0, 4611686018427387904) {\n Y[b] = 1.0\n }", ()),
+    ],
+)
+def test_a_grid_or_a_loop_as_large_as_a_number_can_be_is_not_written_down(
+    text: str, constants: tuple[tuple[str, int], ...]
+) -> None:
+    """Every block of a grid of 2^31, which a constant had set, was put into a list: 100 GiB."""
+    kernel = f"@persistent\n@autotune(G in [2])\nkernel k(X: tensor<f32>[N], Y: tensor<f32>[8]) {{\n  {text}\n}}\n"
+    assert findings("effort.ph", kernel, Configuration(constants=constants))
+    grid = "for r in range(0, (N + G * 8 - 1) / (G * 8)) {\n X[(r * G + ctx.block.x) * 8 :+ 8] = X[r :+ 8]\n }"
+    assert findings("effort.ph", kernel.replace(text, grid), Configuration(constants=(("G", 2**62),)))
