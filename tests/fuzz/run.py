@@ -60,13 +60,12 @@ def main(arguments: list[str] | None = None) -> int:
     sums.wrong = {number: said for number in sorted(sums.wrong) if (said := tried(number).wrong)}  # still
     first = sums.covered[-1][1] if sums.covered else (options.first or 0)
     changed = run(sums, first, options.inputs, options.jobs, options.seconds, path)
-    print(sums.table())
-    for number in keep(sums.wrong):
-        print(f"input {number}: {sums.wrong[number]}")
-    complaints = [*sums.complaints(), *changed]
-    print("\n".join(complaints))
     if path is not None:
         sums.write(path)
+    print(sums.table())
+    complaints = [*sums.complaints(), *changed]
+    print("\n".join(complaints), flush=True)
+    keep(sums.wrong)
     return 1 if sums.wrong or complaints else 0
 
 
@@ -116,8 +115,9 @@ def memory(sums: Total) -> str:
     return f"processes ended with {ends[0] >> 20} to {ends[-1] >> 20} MiB after up to {most} inputs"
 
 
-def keep(wrong: dict[int, str]) -> list[int]:
-    """Write a smallest text of each kind into build/fuzz; the inputs that stand for a kind."""
+def keep(wrong: dict[int, str]) -> None:
+    """Write a smallest text of each kind into build/fuzz, as far as a minute takes."""
+    ends = time.monotonic() + 60.0
     kinds: dict[str, int] = {}
     for number in sorted(wrong):
         kinds.setdefault(kind_of(wrong[number]), number)
@@ -125,10 +125,10 @@ def keep(wrong: dict[int, str]) -> list[int]:
         KEPT.mkdir(parents=True, exist_ok=True)
         given = input_of(number)
         hangs = "more than" in wrong[number] or "died" in wrong[number]
-        text = given.text if hangs else shrunk(given, wrong[number])
+        left = min(20.0, ends - time.monotonic())
+        text = given.text if hangs or left <= 0 else shrunk(given, wrong[number], left)
         (KEPT / f"{number}.ph").write_bytes(text.encode("utf-8", "surrogatepass"))
         print(f"--- input {number}, {given.way}: {wrong[number]}\n{text!r}", flush=True)
-    return list(kinds.values())
 
 
 def show(number: int) -> int:
