@@ -16,7 +16,7 @@ from lsprotocol import types
 from phobos.ide.groundwork import groundwork
 from phobos.lsp import convert
 from phobos.lsp.checking import BadConfiguration
-from phobos.lsp.session import Opened
+from phobos.lsp.session import BREATH_SECONDS, Opened
 from phobos.lsp.uris import uri_of
 from phobos.lsp.workers import JobFailed
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("phobos.lsp")
 
 WATCH_SECONDS = 2.0
+FIRST_SECONDS = 0.005  # after a key: what the editor asks at once is answered first
 SWEEP_EVERY = 5  # looks at the configuration
 
 
@@ -114,16 +115,16 @@ class Publisher:
         await self.server.session.settle(document)
         self._publish(document)
         for _ in groundwork(self.server.session.analysed(document)):  # of what there was no time for
-            await asyncio.sleep(0)
+            await asyncio.sleep(BREATH_SECONDS)
 
     async def _meanwhile(self, document: Opened, delay: float) -> None:
         """Waits, and uses the time: what the next hover or completion will ask, be it before the findings or after."""
         loop = asyncio.get_running_loop()
         until = loop.time() + delay
         if delay:
-            await asyncio.sleep(0)  # messages that are there already come first
+            await asyncio.sleep(min(delay, FIRST_SECONDS))
             for _ in groundwork(self.server.session.analysed(document)):
-                await asyncio.sleep(0)
+                await asyncio.sleep(BREATH_SECONDS)
                 if loop.time() >= until:
                     return
         await asyncio.sleep(until - loop.time())

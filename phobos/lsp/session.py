@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 
@@ -27,6 +28,8 @@ from phobos.syntax.lines import Encoding, LineIndex
 log = logging.getLogger("phobos.lsp")
 
 LARGE = 1_000_000  # code points; a larger document is analysed when it is saved, in a worker
+TURN_SECONDS = 0.002  # what long work does at a time
+BREATH_SECONDS = 0.0002  # and how long it then rests: a moment of sleep lets the thread in that reads messages
 KEPT_FILES = 16  # documents that are not open, kept for requests about them
 
 
@@ -190,9 +193,11 @@ class Session:
             if document._verdict is not None and document._verdict[0] == self.result_id(document, rules):
                 return
             module = self.analysed(document).module
-            await asyncio.sleep(0)
+            began = 0.0
             for _ in checking.steps(module, rules, self.settings.cards):
-                await asyncio.sleep(0)
+                if time.perf_counter() - began > TURN_SECONDS:
+                    await asyncio.sleep(BREATH_SECONDS)
+                    began = time.perf_counter()
                 if document.text is not text:
                     break
             else:
