@@ -125,6 +125,8 @@ def shaped(
             target = TARGETS_US.get(int(grid) // multiprocessors) if ours else None
             yield Figure(f"barrier, {name}, {grid} CTAs", us, "us", target=target)
     for name, run in stages.items():
+        if not run:  # nothing stays on chip at any of the grids
+            continue
         of, _, n = name.rpartition(", ")
         nodes = min(stages[f"graph nodes, {n}"].values())
         target = STAGE_TARGETS.get((of, int(n)))
