@@ -1,4 +1,4 @@
-"""How the rules PH203, PH204, PH205 and PH215 word what the uniformity analysis found."""
+"""How the rules PH203, PH204, PH205, PH215 and PH506 word what the uniformity analysis found."""
 
 from __future__ import annotations
 
@@ -11,8 +11,13 @@ from phobos.semantics.uniformity import Divergence, uniformity_of
 
 
 def divergences(program: Program, kind: str) -> Iterator[Divergence]:
-    """Those of a kind, once for each call and call chain."""
-    return (found for found in uniformity_of(program).divergences if found.kind == kind)
+    """Those of a kind that rest on something, once for each call and call chain."""
+    return (found for found in uniformity_of(program).divergences if found.kind == kind and found.ground != "none")
+
+
+def unfounded(program: Program) -> Iterator[Divergence]:
+    """Those of which neither a witness nor a proof of the contrary was found."""
+    return (found for found in uniformity_of(program).divergences if found.ground == "none")
 
 
 def chain(divergence: Divergence, construct: str) -> tuple[Related, ...]:

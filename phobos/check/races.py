@@ -56,10 +56,12 @@ def of_kind(program: Program, *kinds: str) -> Iterator[tuple[Conflict, Footprint
     """
     order = order_of(program)
     seen: set[object] = set()
-    for conflict in sorted(told_of(program), key=lambda one: not one.certain):
-        if conflict.kind not in kinds:
-            continue
+    for conflict in sorted(told_of(program), key=lambda one: (not one.certain, one.kind == "unknown")):
         first, second = conflict.first, conflict.second
+        if conflict.kind not in kinds:
+            if "unknown" in kinds and conflict.certain:
+                seen.add((frozenset((first.statement, second.statement)), first.access.base))
+            continue
         if _position(order, first) > _position(order, second):
             first, second = second, first
         place = _place(second.access.span)
@@ -70,21 +72,28 @@ def of_kind(program: Program, *kinds: str) -> Iterator[tuple[Conflict, Footprint
         yield conflict, second, first
 
 
-def everywhere(
-    context: Context, kind: str
-) -> Iterator[tuple[Conflict, Footprint, Footprint, tuple[str, ...]]]:
+def everywhere(context: Context, kind: str) -> Iterator[tuple[Conflict, Footprint, Footprint, tuple[str, ...]]]:
     """Conflicts of a kind with their notes: at this program's constants, and the certain ones that only others have."""
     seen: set[tuple[object, ...]] = set()
     for conflict, later, earlier in of_kind(context.program, kind):
         seen.add(_place(later.access.span))
         yield conflict, later, earlier, witness_note(conflict)
-    for constants, program in _others(context):
-        told = ", ".join(f"{name} = {number}" for name, number in constants.items())
+    for told, program in elsewhere(context):
         for conflict, later, earlier in of_kind(program, kind):
             if conflict.certain and _place(later.access.span) not in seen:
                 seen.add(_place(later.access.span))
-                yield conflict, later, earlier, (f"with {told}; at the default constants the blocks keep apart",
-                                                 *witness_note(conflict))
+                yield (
+                    conflict,
+                    later,
+                    earlier,
+                    (f"{told}; at the default constants the blocks keep apart", *witness_note(conflict)),
+                )
+
+
+def elsewhere(context: Context) -> Iterator[tuple[str, Program]]:
+    """The kernel at other constants that can change what blocks do to one another, with the words that name them."""
+    for constants, program in _others(context):
+        yield "with " + ", ".join(f"{name} = {number}" for name, number in constants.items()), program
 
 
 def other_programs(context: Context) -> Iterator[Program]:

@@ -25,7 +25,7 @@ from phobos.semantics.conditions import (
     negation,
 )
 from phobos.semantics.knowledge import ROOT, Knowledge, split
-from phobos.semantics.poly import Atom, Poly, too_deep, too_long
+from phobos.semantics.poly import MOST_FACTORS, MOST_NESTED, Atom, Poly, too_deep, too_long
 from phobos.semantics.program import Program
 from phobos.semantics.values import Context, LoopFact, Values
 from phobos.semantics.walking import blocks_of, children_of, is_bool, is_integer
@@ -33,6 +33,8 @@ from phobos.value import value
 
 RANGES = {"i8": (-128, 127), "u8": (0, 255), "i32": (-(2**31), 2**31 - 1)}
 COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
+DEEP = f"holds a value in which more than {MOST_NESTED} others are nested, and no more are looked into"
+LONG = f"holds a product of more than {MOST_FACTORS} factors, and no more are multiplied out"
 PASSES = 6
 
 Env = dict[ir.Variable, "Poly | Condition"]
@@ -100,6 +102,11 @@ class Evaluator(Values):
         atom: Atom = (kind, *parts)
         self.knowledge.homes[atom] = loop
         return Poly({(atom,): 1})
+
+    def _beyond(self, limit: str, poly: Poly) -> Poly:
+        """A value that is not looked into any further, which is remembered with the reason."""
+        self.limits.update(dict.fromkeys(poly.atoms, limit))
+        return poly
 
     def _block(self, block: ir.Block, env: Env, context: Context) -> tuple[bool, Condition]:
         """Run the statements; whether control can fall out of the end, and when it left before. Changes `env`."""
@@ -563,7 +570,7 @@ class Evaluator(Values):
             case ir.BuiltinCall(name=name, arguments=arguments) if name in ("tmin", "tmax") and len(arguments) == 2:
                 a, b = (self._int(argument, env, context) for argument in arguments)
                 if too_deep(a, b):
-                    return self._opaque(expression, context)
+                    return self._beyond(DEEP, self._opaque(expression, context))
                 return self._extreme("min" if name == "tmin" else "max", a, b)
             case ir.BuiltinCall(name="where", arguments=(test, one, other)):
                 condition = self._any(test, env, context)
@@ -587,6 +594,8 @@ class Evaluator(Values):
         else:
             atom = (kind, "cell", self._ordinal(expression))
             home = context.loop_index
+            if too_deep(*indices):
+                self.limits[atom] = DEEP
         self.knowledge.homes[atom] = home
         self.loads[atom] = expression
         return Poly({(atom,): 1})
@@ -604,7 +613,7 @@ class Evaluator(Values):
         if holds(poly - limits[0], ()) and holds(-poly + limits[1], ()):
             return poly
         if too_deep(poly):
-            return self._opaque(operand, context)
+            return self._beyond(DEEP, self._opaque(operand, context))
         if dtype == "i32" and source == "index":
             # A position that somebody calls i32 is taken to fit: a verdict must not hang on whether `p * T` went
             # through a function `-> i32`. Tensors of 2^31 elements are PH408's subject.
@@ -637,10 +646,10 @@ class Evaluator(Values):
                 return a - b
             case "*":
                 if too_long(a, b):
-                    return self._fresh("expr", context.loop_index, self._ordinal(site))
+                    return self._beyond(LONG, self._fresh("expr", context.loop_index, self._ordinal(site)))
                 return a * b
         if too_deep(a, b):
-            return self._fresh("expr", context.loop_index, self._ordinal(site))
+            return self._beyond(DEEP, self._fresh("expr", context.loop_index, self._ordinal(site)))
         match op:
             case "/":
                 return self.knowledge.quotient(a, b)

@@ -343,8 +343,7 @@ class _Conflicts:
         mine, theirs = _stored_by(a), _stored_by(b)
         if mine is None or theirs is None:
             return False
-        key = self._proved_cell_values.key
-        one, other = (key(g.first.statement) for g in (a, b) if isinstance(g.first.statement, ir.Store))
+        one, other = self._proved_cell_values.key(mine), self._proved_cell_values.key(theirs)
         return one is not None and one == other
 
     def ways(self) -> Iterator[tuple[_Group, _Group, Reach, Reach, object]]:
@@ -536,7 +535,10 @@ class _Conflicts:
             )
         idle = self.idle if a is b and a.first.kind == "store" else frozenset[int]()
         question = Question(self.program, self.values, self.uniformity, self.axes, idle, self.chosen)
-        meeting = search(question, cells_a, cells_b, (_stored_by(a), _stored_by(b)))
+        places = None  # a launch has all the barriers
+        if self.flow is flow_of(self.program):
+            places = (a.first.statement, a.first.kind), (b.first.statement, b.first.kind)
+        meeting = search(question, cells_a, cells_b, places)
         if meeting.verdict == "unknown":
             return Conflict("unknown", first, second, False, None, meeting.reason, begins)
         around = reach_a.wraps != reach_b.wraps
@@ -582,7 +584,7 @@ class _Conflicts:
         for group in (a, b):
             for axis in group.first.axes:
                 if axis is not None and any(p.mentions(kind) for p in axis for kind in ("var", "expr", "op", "wrap")):
-                    return "a subscript changes in a way that has no closed form"
+                    return f"a subscript {self.values.why_opaque(axis)}"
         return None
 
     def _won(self, group: _Group, tensor: str | None = None) -> bool:
@@ -702,10 +704,11 @@ def _gravity(conflict: Conflict) -> tuple[bool, bool, bool]:
     return (not conflict.certain, conflict.kind == "unknown", conflict.kind == "loop")
 
 
-def _stored_by(group: _Group) -> ir.Expression | None:
+def _stored_by(group: _Group) -> ir.Store | None:
+    """The store that a group is, where it puts a value there whatever was there before."""
     statement = group.first.statement
     plain = group.first.kind == "store" and isinstance(statement, ir.Store) and statement.op is None
-    return statement.value if plain and isinstance(statement, ir.Store) else None
+    return statement if plain and isinstance(statement, ir.Store) else None
 
 
 def _alike(a: ir.Tensor | ir.Variable, b: ir.Tensor | ir.Variable) -> bool:

@@ -201,7 +201,7 @@ class _Comparison:
             pair.own[atom] = atom, axis // AXES
         if pair.disjoint():
             return None
-        why = _unknowable((a, b), (cells_a, cells_b))
+        why = _unknowable((a, b), (cells_a, cells_b), self.values)
         met = self._search(cells_a, cells_b) if why is None else None
         if met is not None:
             return Relation("ordered", first, second, met, "")
@@ -302,7 +302,7 @@ class _Comparison:
         return tuple(counts)
 
 
-def _unknowable(both: tuple[Footprint, Footprint], cells: tuple[Cells, Cells]) -> str | None:
+def _unknowable(both: tuple[Footprint, Footprint], cells: tuple[Cells, Cells], values: Values) -> str | None:
     """Why no example can be looked for: numbers alone do not say which cells these are."""
     for footprint in both:
         for axis in footprint.axes:
@@ -312,7 +312,7 @@ def _unknowable(both: tuple[Footprint, Footprint], cells: tuple[Cells, Cells]) -
                 if poly.mentions("load") or poly.mentions("unsigned"):
                     return "a subscript holds loaded data"
                 if any(poly.mentions(kind) for kind in OPAQUE):
-                    return "a subscript changes in a way that has no closed form"
+                    return f"a subscript {values.why_opaque((poly,))}"
     guards = [condition for one in cells for condition in conditions_of(one.context)]
     if any(poly.mentions(kind) for guard in guards for poly in polys(guard) for kind in OPAQUE) or any(
         opaque.expression is None for guard in guards for opaque in opaques(guard)

@@ -112,7 +112,7 @@ def _ranges(lines: Iterable[int]) -> str:
 
 def _divergence(program: Program, line_of: LineOf) -> Iterator[str]:
     for divergence in uniformity_of(program).divergences:
-        sure = "certain" if divergence.certain else "by what is loaded"
+        sure = {"witness": "certain", "data": "by what is loaded", "none": "by numbers not found"}[divergence.ground]
         chain = "; ".join(f"{origin.message} (line {line_of(origin.span)})" for origin in divergence.chain)
         yield (
             f"{_barrier(divergence.barrier, line_of)}, {divergence.kind} of line {line_of(divergence.construct)}, "

@@ -22,7 +22,7 @@ from phobos.semantics.masks import grid_facts
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program, fact
 from phobos.semantics.steady import phase_writes_of
-from phobos.semantics.traces import blocks_agree
+from phobos.semantics.traces import parting_of, parts_at
 from phobos.semantics.values import (
     Context,
     Values,
@@ -33,7 +33,7 @@ from phobos.semantics.values import (
     statements_of,
     values_of,
 )
-from phobos.semantics.variation import condition_tells_apart, trips_tell_apart
+from phobos.semantics.variation import Apart, condition_tells_apart, trips_tell_apart
 from phobos.value import value
 
 
@@ -63,7 +63,9 @@ class Divergence:
     """Why a barrier is not reached by all blocks alike.
 
     `kind`: "branch" (PH203), "exit" (PH204), "trip" (PH205), "arms" (PH215). `construct` is the keyword of the
-    `if`/`for`/`while`, or the exit statement. `others` are the further barriers concerned ("arms").
+    `if`/`for`/`while`, or the exit statement. `others` are the further barriers concerned ("arms"). `ground`: "witness"
+    (index arithmetic parts the blocks of some launch), "data" (what is loaded, or an atomic's answer, may part them) or
+    "none" (index arithmetic might, and no launch was found in which it does).
     """
 
     barrier: ir.Barrier
@@ -71,8 +73,12 @@ class Divergence:
     construct: Span
     construct_calls: tuple[Span, ...]
     chain: tuple[Origin, ...]  # from the condition's identifier to the origin
-    certain: bool
+    ground: str
     others: tuple[ir.Barrier, ...]
+
+    @property
+    def certain(self) -> bool:
+        return self.ground == "witness"
 
 
 @value
@@ -255,6 +261,7 @@ class _Analysis(Uniformity):
         self._believed: set[object] = set()
         self._assumed_atoms: set[Atom] = set()
         self._certain: dict[object, bool] = {}
+        self._examples: dict[object, Apart | None] = {}
         self._settling: dict[ir.Statement, bool] = {}
         self._at: ir.Statement | None = None
         self._assigned: dict[ir.Statement, frozenset[ir.Variable]] = {}
@@ -589,29 +596,52 @@ class _Analysis(Uniformity):
             self._settling[statement] = settled
         return UNIFORM if settled else variation
 
+    def _ground(self, splits: Sequence[_Split], barrier: ir.Barrier) -> str:
+        """What the parting at a barrier rests on, as `Divergence` says."""
+        by_index = [split for split in splits if split.variation.certain]
+        told = [split for split in splits if self._is_certain(split, barrier)]
+        if told or by_index:
+            found = [self._examples[split.parting, barrier] for split in told]
+            examples = [example for example in found if example is not None]
+            if any(parts_at(self.program, example) for example in examples):
+                return "witness"
+            parting = parting_of(self.program)
+            if barrier in parting.at or (examples and (parting.at or not parting.agreed)):
+                return "witness"
+        return "none" if len(by_index) == len(splits) else "data"
+
     def _is_certain(self, split: _Split, barrier: ir.Barrier) -> bool:
-        """Whether index arithmetic alone parts the blocks: by a witness where the construct is all arithmetic."""
+        """Whether index arithmetic alone tells two blocks apart there: by numbers where the construct is arithmetic."""
         key = (split.parting, barrier)
         known = self._certain.get(key)
         if known is None:
-            known = self._parts(split.parting, split.variation, self.values.context(barrier))
-            known = known and not blocks_agree(self.program)
+            reached = self.values.context(barrier)
+            self._examples[key] = self._example(split.parting, reached)
+            known = self._examples[key] is not None or self._unsettled(split.parting, split.variation)
             self._certain[key] = known
         return known
 
-    def _parts(self, statement: ir.Statement, variation: Variation, reached: Context) -> bool:
+    def _example(self, statement: ir.Statement, reached: Context) -> Apart | None:
+        """Numbers at which a construct takes two blocks different ways."""
+        if isinstance(statement, ir.For):
+            loop = self.values.loops.get(statement)
+            return (
+                None if loop is None else trips_tell_apart(self.values, loop, self.values.context(statement), reached)
+            )
+        if isinstance(statement, (ir.If, ir.While)):
+            condition = self.values.condition(statement.condition)
+            return condition_tells_apart(self.values, condition, self._inside(statement), reached)
+        return None
+
+    def _unsettled(self, statement: ir.Statement, variation: Variation) -> bool:
+        """Whether the block index has a part in a decision of which no numbers can tell."""
         if isinstance(statement, ir.For):
             loop = self.values.loops.get(statement)
             if loop is None or loop.lo is None or loop.hi is None or loop.step is None:
                 return variation.certain
-            if trips_tell_apart(self.values, loop, self.values.context(statement), reached) is not None:
-                return True
             return variation.certain and not all(map(self._is_arithmetic, (loop.lo, loop.hi, loop.step)))
         if isinstance(statement, (ir.If, ir.While)):
-            condition = self.values.condition(statement.condition)
-            if condition_tells_apart(self.values, condition, self._inside(statement), reached) is not None:
-                return True
-            return variation.certain and not self._settled(condition)
+            return variation.certain and not self._settled(self.values.condition(statement.condition))
         return variation.certain
 
     def _settled(self, condition: Condition) -> bool:
@@ -853,7 +883,7 @@ class _Analysis(Uniformity):
             if not splits or barrier in grouped:
                 continue
             outermost = splits[0]
-            certain = any(self._is_certain(split, barrier) for split in splits)
+            ground = self._ground(splits, barrier)
             kind = outermost.kind
             others: tuple[ir.Barrier, ...] = ()
             if kind == "branch" and isinstance(outermost.statement, ir.If):
@@ -867,7 +897,7 @@ class _Analysis(Uniformity):
                     grouped.update(others)
             found.append(
                 Divergence(
-                    barrier, kind, outermost.construct, outermost.calls, outermost.variation.chain(), certain, others
+                    barrier, kind, outermost.construct, outermost.calls, outermost.variation.chain(), ground, others
                 )
             )
         return tuple(found)

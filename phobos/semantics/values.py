@@ -8,9 +8,10 @@ grid's extent. `evaluator` finds all this out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from phobos.semantics import ir
+from phobos.semantics.concrete import plain_atoms
 from phobos.semantics.conditions import Condition, Opaque
 from phobos.semantics.knowledge import ROOT, Knowledge
 from phobos.semantics.poly import Atom, Poly
@@ -92,6 +93,7 @@ class Values:
         self.merged: dict[Atom, tuple[Poly, ...]] = {}
         self.atomics: dict[Atom, ir.Atomic] = {}
         self.loads: dict[Atom, ir.Load] = {}
+        self.limits: dict[Atom, str] = {}  # values that were not looked into, and what limit says so
         self.root = Context(None, None, ROOT, None, None, (), 0)
 
     def poly(self, expression: ir.Expression) -> Poly:
@@ -107,6 +109,11 @@ class Values:
     def context(self, place: ir.Statement | ir.Access) -> Context:
         """What holds where a statement starts, or where an access is evaluated."""
         return self.contexts.get(place, self.root)
+
+    def why_opaque(self, polys: Iterable[Poly]) -> str:
+        """Why one of these has no closed form, to be said of what holds it."""
+        limit = next((self.limits[atom] for poly in polys for atom in plain_atoms(poly) if atom in self.limits), None)
+        return limit or "changes in a way that has no closed form"
 
     def loop(self, statement: ir.For | ir.While) -> LoopFact:
         return self.loops[statement]

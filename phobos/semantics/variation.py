@@ -21,7 +21,9 @@ from phobos.value import value
 GRIDS = (2, 3, 5)
 MOST_SETTINGS = 160
 MOST_ROUNDS = 3
-MOST_BLOCKS = 12  # that are looked at in a large inferred grid
+MOST_BLOCKS = 12  # that are looked at in a large grid, and the last ones
+LAST_BLOCKS = 3
+LARGEST_GRID = 130
 
 
 @value
@@ -85,11 +87,10 @@ def _search(
             continue  # the uses disagree, and the launch is refused
         grid = counts.pop() if counts else settings["blocks", axis]
         settings["blocks", axis] = grid
-        grid = min(grid, MOST_BLOCKS)
         for flags in product((True, False), repeat=len(free)):
             opaque = dict(zip(free, flags))
             seen: dict[object, tuple[int, bool]] = {}
-            for block in range(grid):
+            for block in (*range(min(grid, MOST_BLOCKS)), *range(max(grid - LAST_BLOCKS, MOST_BLOCKS), grid)):
                 at = dict(settings)
                 for other_axis in range(3):
                     at["block", other_axis] = block if other_axis == axis else 0
@@ -161,7 +162,7 @@ def settings_for(values: Values, atoms: set[Atom], concerned: Sequence[Poly]) ->
                 numbers = [0, 1]
         choices.append((atom, numbers))
     names = [atom for atom, _ in choices]
-    for grid in grids_of(values.program):
+    for grid in (*grids_of(values.program), *_larger_grids(values.program, concerned)):
         for chosen in islice(diagonal([n for _, n in choices]), MOST_SETTINGS // len(GRIDS)):
             settings: dict[Atom, int] = dict(zip(names, chosen))
             for axis in range(3):
@@ -173,6 +174,18 @@ def grids_of(program: Program) -> tuple[int, ...]:
     """Numbers of blocks to try: the one that a constant in `b + r * C` makes the only one, or a few small ones."""
     fixed = tuple(one.constant.value for one in grid_of(program).constants if not one.stride_form)[:1]
     return fixed or GRIDS
+
+
+def _larger_grids(program: Program, concerned: Sequence[Poly]) -> tuple[int, ...]:
+    """A grid beyond small promised sizes, and those with the block that a number in the text speaks of."""
+    if grids_of(program) != GRIDS:
+        return ()
+    found: set[int] = {MOST_BLOCKS}
+    for poly in concerned:
+        for monomial, c in poly.terms.items():
+            if len(monomial) == 1 and monomial[0][0] == "block":
+                found.add(abs(poly.terms.get((), 0)) // abs(c) + 2)
+    return tuple(sorted(grid for grid in found if max(GRIDS) < grid <= LARGEST_GRID))[:3]
 
 
 def interesting_numbers(concerned: Sequence[Poly]) -> list[int]:

@@ -12,16 +12,16 @@ from itertools import islice, product
 from typing import TypeVar
 
 from phobos.semantics import ir
-from phobos.semantics.blockrun import stored_by_block
 from phobos.semantics.concrete import Assignment, number, plain_atoms, truth
 from phobos.semantics.conditions import Condition, opaques, polys
 from phobos.semantics.flow import FIRST, LATER, NEXT, SAME
 from phobos.semantics.grid import CellCap, grid_of
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program, fact
+from phobos.semantics.rehearsal import Place, reads_what_is_written, rehearsals_of
 from phobos.semantics.twoblocks import Cells, conditions_of
 from phobos.semantics.uniformity import Uniformity
-from phobos.semantics.values import LoopFact, Values, children_of
+from phobos.semantics.values import LoopFact, Values
 from phobos.semantics.variation import count_of, diagonal, grids_of, interesting_numbers
 from phobos.value import value
 
@@ -31,6 +31,7 @@ MOST_ROUNDS = 3
 MOST_BOXES = 120  # places of one side at one setting
 MOST_BLOCKS = 10_000  # on one axis: a grid may be as large as an extent
 MOST_TRIED = 100_000  # places looked at for one kernel: loops ten deep have endless rounds to try
+MOST_REHEARSALS = 4  # launches carried out for one pair of stores
 MOST_COUNT = 4  # blocks on one axis of an inferred grid
 OPAQUE = ("var", "expr", "atomic", "op", "wrap", "thread")
 
@@ -94,28 +95,25 @@ def _left_of(program: Program) -> list[int]:
     return [MOST_TRIED]
 
 
-def search(
-    question: Question,
-    a: Cells,
-    b: Cells,
-    stored: tuple[ir.Expression | None, ir.Expression | None] = (None, None),
-) -> Meeting:
-    """Look for a meeting of two blocks."""
+def search(question: Question, a: Cells, b: Cells, places: tuple[Place, Place] | None) -> Meeting:
+    """Look for a meeting of two blocks by the accesses at two places (None: let no launch tell)."""
     if _left_of(question.program)[0] < 0:
         return _unknown(f"more than {MOST_TRIED:,} places would have to be looked at in this kernel")
     placed = [poly for cells in (a, b) for axis in cells.axes for poly in axis]
     if any(poly.mentions(kind) for poly in placed for kind in (*OPAQUE, "load", "unsigned")):
-        return _unknown("a subscript has no closed form")
-    if all(stored) and any(isinstance(one.type, ir.ErrorT) for one in stored if one is not None):
+        return _unknown(f"a subscript {question.values.why_opaque(placed)}")
+    stored = [one.value.type for one, kind in places or () if kind == "store" and isinstance(one, ir.Store)]
+    if len(stored) == 2 and any(isinstance(one, ir.ErrorT) for one in stored):
         return _unknown("what is stored is in error already")
     guards = [condition for cells in (a, b) for condition in (*conditions_of(cells.context), *cells.reach.conditions)]
-    if any(poly.mentions(kind) for guard in guards for poly in polys(guard) for kind in OPAQUE):
-        return _unknown("a condition around it changes in a way that has no closed form")
+    around = [poly for guard in guards for poly in polys(guard)]
+    if any(poly.mentions(kind) for poly in around for kind in OPAQUE):
+        return _unknown(f"a condition around it {question.values.why_opaque(around)}")
     if any(opaque.expression is None for guard in guards for opaque in opaques(guard)):
         return _unknown("a condition around it changes in a way that has no closed form")
     params = sorted({str(atom[1]) for poly in placed for atom in plain_atoms(poly) if atom[0] == "param"})
     met: Meeting | None = None
-    equal_values = False
+    rehearsed = _Rehearsed(question.program, places)
     apart = 0
     without: dict[object, bool] = {}
     for settings in _settings(question, a, b):
@@ -130,10 +128,9 @@ def search(
             cell = tuple(max(x, y) for x, y in zip(one.low, other.low))
             if any(c >= min(x, y) for c, x, y in zip(cell, one.high, other.high)):
                 continue
-            if _one_value(question.values, stored, one, other):
-                equal_values = True
-                continue
             data = one.data or other.data
+            if not rehearsed.happens(settings, counts, data):
+                continue
             found = True
             if met is None or (met.needs_data and not data):
                 met = _met(question, one, other, counts, settings, cell, data)
@@ -144,15 +141,70 @@ def search(
         without[key] = without.get(key, False) or found
         if met is not None and not met.needs_data and not params and not question.chosen:
             return met
+        if rehearsed.spent:
+            break
     if met is None:
-        if equal_values:
-            return _unknown("where two blocks were seen to meet they store equal values")
-        return _unknown("no proof was found, and no example among small grids and sizes")
+        return _unknown(rehearsed.reason)
     if question.chosen and apart:
         return _unknown("two blocks meet in some grids and sizes, and not in others")
     if params and not all(without.values()):
         return _unknown(f"two blocks meet for some values of `{params[0]}`, and not for others")
     return met
+
+
+class _Rehearsed:
+    """Whether two accesses that meet by arithmetic do so in a launch that is carried out, two stores with two values.
+
+    `needed`: what two stores put there comes from memory that the kernel writes, so that the text does not say what it
+    is. Then they differ only where a launch shows it.
+    """
+
+    def __init__(self, program: Program, places: tuple[Place, Place] | None) -> None:
+        self.said: set[str] = set()
+        self._program = program
+        self._places = places
+        self._known: dict[object, str] = {}
+        stores = [one for one, kind in places or () if kind == "store" and isinstance(one, ir.Store)]
+        plain = [one.value for one in stores if one.op is None]
+        self._values = len(plain) == 2
+        self.needed = self._values and any(reads_what_is_written(program, one) for one in plain)
+
+    @property
+    def spent(self) -> bool:
+        return len(self._known) >= MOST_REHEARSALS and "differ" not in self.said
+
+    def happens(self, settings: dict[Atom, int], counts: tuple[int, int, int], data: bool) -> bool:
+        """Whether they are taken to meet, and to differ, at a setting.
+
+        Where they meet only for some `data`, that they are not seen to meet says nothing.
+        """
+        if self._places is None:
+            return True
+        sizes = {str(atom[1]): n for atom, n in settings.items() if atom[0] in ("dim", "param")}
+        key = counts, tuple(sizes.items())
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = rehearsals_of(self._program).meeting(*self._places, sizes, counts)
+            self.said.add(known)
+        match known:
+            case "equal":
+                return not self._values
+            case "apart":
+                return data
+            case "unknown":
+                return data or not self.needed
+        return True
+
+    @property
+    def reason(self) -> str:
+        """Why nothing was found, where that is known."""
+        if "equal" in self.said:
+            return "where two blocks were seen to meet they store equal values"
+        if "unknown" in self.said:
+            return "whether two blocks store different values in one place was not found out"
+        if "apart" in self.said:
+            return "two blocks reach one cell by arithmetic, and did not in any launch that was tried"
+        return "no proof was found, and no example among small grids and sizes"
 
 
 def _alike(question: Question, one: Box, other: Box) -> bool:
@@ -340,51 +392,6 @@ def box_at(
         if low[-1] >= high[-1]:
             return None
     return Box(block, tuple(low), tuple(high), data, at)
-
-
-def _one_value(
-    values: Values, stored: tuple[ir.Expression | None, ir.Expression | None], one: Box, other: Box
-) -> bool:
-    """Whether two stores that meet are known to put one value there."""
-    mine, theirs = stored
-    if mine is None or theirs is None:
-        return False
-    known = _stored(mine, one.at, values), _stored(theirs, other.at, values)
-    if None in known:
-        known = stored_by_block(values, mine, one.at), stored_by_block(values, theirs, other.at)
-    return known[0] is not None and known[0] == known[1]
-
-
-def _stored(expression: ir.Expression, at: Assignment, values: Values) -> object:
-    """What a block stores, equal for two blocks only if it is one value; None where that is not known."""
-    if not isinstance(expression.type, ir.ScalarT):
-        return None
-    poly = values.polys.get(expression)
-    if poly is not None:
-        known = number(poly, at)
-        return None if known is None else ("number", known)
-    match expression:
-        case ir.FloatLiteral(value=literal):
-            return ("float", literal)
-        case ir.BoolLiteral(value=literal):
-            return ("bool", literal)
-        case ir.ParamRef(param=param):
-            return ("param", param.name)
-        case ir.Load(access=access) if isinstance(access.base, ir.Tensor) and access.is_point:
-            cell = [number(values.poly(sub.index), at) for sub in access.subs if isinstance(sub, ir.PointSub)]
-            return None if None in cell else ("cell", access.base.name, *cell)
-        case ir.Convert(operand=operand) if expression.type.dtype in ("f16", "bf16", "f32", "f64"):
-            inner = _stored(operand, at, values)
-            whole = inner[1] if isinstance(inner, tuple) and inner[0] == "number" else None
-            if isinstance(whole, int) and abs(whole) < 256:  # which every float holds exactly
-                return ("float", float(whole))
-            return None if inner is None else ("convert", expression.type.dtype, inner)
-        case ir.Convert() | ir.UnaryOp() | ir.BinaryOp():
-            parts = [_stored(child, at, values) for child in children_of(expression)]
-            if any(part is None for part in parts):
-                return None
-            return (type(expression).__name__, getattr(expression, "op", ""), *parts)
-    return None
 
 
 __all__ = ["Box", "Meeting", "Question", "box_at", "search"]

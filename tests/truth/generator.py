@@ -29,6 +29,7 @@ class Sample:
     fills: dict[str, str]
     features: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()  # cards that the checker is asked about
+    kept: int = 1  # a multiple of it keeps every promise about N
 
 
 @dataclass
@@ -172,6 +173,7 @@ def _finish(seed: int, writer: Writer, constant: bool, reads_y: bool) -> Sample:
         fills=fills,
         features=tuple(sorted(writer.features)),
         targets=targets,
+        kept=kept,
     )
 
 
@@ -635,10 +637,15 @@ def _barrier(writer: Writer) -> None:
     if writer.chance(0.16):
         _both_arms(writer)
         return
-    if writer.chance(0.09):
+    if writer.chance(0.14):
         writer.line(f"if {_condition(writer)} {{")
         writer.line("  return")
         writer.line("}")
+    if writer.chance(0.05):
+        writer.line(f"if {_condition(writer)} {{")
+        writer.line("  grid_barrier(BAR)")
+        writer.line("}")
+        return
     if writer.chance(0.08):
         name = writer.fresh("sync")
         writer.functions.append(f"fn {name}(b: BARRIER_TYPE) {{\n  grid_barrier(b)\n}}")

@@ -43,6 +43,7 @@ from tests.truth.probes import Probe, probes
 SEEDS = 20
 GRIDS = (1, 2, 3, 4, 5)
 MORE_GRIDS = (2, 3, 9, 12)
+LARGEST_GRID = 130  # where a number in the text speaks of a block that smaller ones do not have
 PLANES = ((1, 2, 1), (2, 2, 1), (3, 2, 1), (2, 3, 1))
 STEPS = 60_000
 PATH = "<truth>"
@@ -156,13 +157,17 @@ def second_look(sample: Sample, found: list[Diagnostic] | None) -> bool:
     sizes = dict(sample.sizes)
     if "N" in sizes:
         most = max(sizes["N"])
-        sizes["N"] = tuple(sorted({sizes["N"][0], *(most * n + d for n in (1, 2, 4, 6) for d in (0, 1))}))
+        kept = [sample.kept * -(-most // sample.kept) * n for n in (1, 2, 3, 4)]
+        few = [sample.kept * n for n in (1, 2, 3, 4)]
+        sizes["N"] = tuple(sorted({*few, *kept, *(most * n + d for n in (1, 2, 4, 6) for d in (0, 1))}))
     sizes |= {name: (2, 16) for name in ("S", "M") if name in sizes}
     parameters = {name: (-1, *numbers) for name, numbers in sample.parameters.items()}
+    spoken_of = {int(number) + more for number in re.findall(r"\b\d+\b", sample.text) for more in (1, 2)}
+    counts = (*MORE_GRIDS, *sorted(count for count in spoken_of if max(MORE_GRIDS) < count <= LARGEST_GRID))
     for content in ("random", "zeros", "ones"):
         fills = {name: fill if fill in ("zeros", "iota") else content for name, fill in sample.fills.items()}
         wider = replace(sample, fills=fills, sizes=sizes, parameters=parameters)
-        if judge(wider, found, MORE_GRIDS).failures.keys() & {"deadlock", "race"}:
+        if judge(wider, found, counts).failures.keys() & {"deadlock", "race"}:
             return True
     return False
 
@@ -170,17 +175,35 @@ def second_look(sample: Sample, found: list[Diagnostic] | None) -> bool:
 def differs_up_to(sample: Sample, line: int) -> bool | None:
     """Whether the grid decides what a kernel has done by the end of the loop in that line (from 1), as is said of it.
 
-    What follows may do it all again, and is left out. None where one grid alone is possible.
+    What follows may do it all again, and other loops before it may have done it already: both are left out. None where
+    one grid alone is possible.
     """
     lines = sample.text.splitlines()
     margin = len(lines[line - 1]) - len(lines[line - 1].lstrip())
     end = next(at for at in range(line, len(lines)) if lines[at] == " " * margin + "}")
     closed = [" " * depth + "}" for depth in range(margin - 2, -1, -2)]
-    cut = replace(sample, text="\n".join([*lines[: end + 1], *closed]) + "\n")
-    program = Launcher(cut, None).analysed({})[1].program
-    if any(not constant.stride_form for constant in grids.grid_of(program).constants):
-        return None
-    return judge(cut, None).varies is not None
+    whole = lines[: end + 1]
+    seen = False
+    for text in (whole, [*_without_loops(whole[: line - 1]), *whole[line - 1 :]]):
+        cut = replace(sample, text="\n".join([*text, *closed]) + "\n")
+        program = Launcher(cut, None).analysed({})[1].program
+        if any(not constant.stride_form for constant in grids.grid_of(program).constants):
+            return None
+        seen = seen or judge(cut, None).varies is not None
+    return seen
+
+
+def _without_loops(lines: Sequence[str]) -> Iterator[str]:
+    """The lines before a place, without the loops that have ended there."""
+    until = ""
+    for at, line in enumerate(lines):
+        end = line[: len(line) - len(line.lstrip())] + "}"
+        if until:
+            until = "" if line == until else until
+        elif line.lstrip().startswith("for ") and end in lines[at:]:
+            until = end
+        else:
+            yield line
 
 
 def other_axis_works(sample: Sample) -> bool | None:

@@ -27,12 +27,22 @@ WHATS = {
 
 @dataclass
 class Total:
-    """Sums over seeds. `counts` holds every number by its name; `open` is (seed, what, sentence)."""
+    """Sums over seeds. `counts` holds every number by its name; `open` is (seed, what, sentence).
+
+    `first` is the seed that they begin with.
+    """
 
     next_seed: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     open: list[tuple[int, str, str]] = field(default_factory=list)
     mutants: str = ""
+    first: int = 0
+
+    def append(self, other: Total) -> None:
+        """Add the sums of a run that begins where this one ends."""
+        self.counts.update(other.counts)
+        self.open += other.open
+        self.next_seed = other.next_seed
 
     def add(self, report: Report) -> None:
         counts = self.counts
@@ -96,8 +106,11 @@ class Total:
             f"# The truth run\n\n`make truth` goes on from seed {self.next_seed} and adds to these sums.\n\n"
             f"{self.table()}\n\n## Open\n\n{meaning}.\n\n" + ("\n".join(lines) or "Nothing.") + "\n\n"
             f"## Mutants\n\n`python -m tests.truth.run --mutants` makes this table.\n\n{self.mutants.strip()}\n\n"
-            f"<!-- sums: {json.dumps({'next': self.next_seed, 'counts': dict(sorted(self.counts.items()))})} -->\n"
+            f"<!-- sums: {json.dumps(self._numbers())} -->\n"
         )
+
+    def _numbers(self) -> dict[str, object]:
+        return {"first": self.first, "next": self.next_seed, "counts": dict(sorted(self.counts.items()))}
 
     def write(self, path: Path = PATH) -> None:
         path.write_text(self.text(), "utf-8")
@@ -117,6 +130,7 @@ def read(path: Path = PATH) -> Total:
         Counter(known["counts"]),
         [(int(seed), what, sentence) for what, seed, sentence in found],
         mutants.group(1) if mutants else "",
+        known.get("first", 0),
     )
 
 

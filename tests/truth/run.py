@@ -4,6 +4,8 @@ python -m tests.truth.run --seeds 2000          # go on from the seed in RESULTS
 python -m tests.truth.run --from 0 --seeds 200  # these, and write nothing
 python -m tests.truth.run --file sums.md --from 0 --seeds 20000 --seconds 120
                                                 # sums of their own, begun at seed 0, gone on with when called again
+python -m tests.truth.run --merge a.md b.md     # add the sums of runs elsewhere that follow one another
+python -m tests.truth.run --again 7 10108       # these seeds alone, and what is open of each
 python -m tests.truth.run --show 137            # one seed: kernel, findings, what happened
 python -m tests.truth.run --mutants             # break every good kernel, and see who notices
 """
@@ -14,6 +16,7 @@ import argparse
 import itertools
 import math
 import os
+import signal
 import sys
 import time
 from collections import deque
@@ -66,18 +69,24 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--show", type=int, metavar="SEED", help="one seed in full")
     parser.add_argument("--mutants", action="store_true", help="the table of mutants, kept in the file")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="of the mutants, each N-th alone")
+    parser.add_argument("--merge", type=Path, nargs="+", metavar="FILE", help="add the sums in these files")
+    parser.add_argument("--again", type=int, nargs="+", metavar="SEED", help="these seeds, and write nothing")
     options = parser.parse_args(arguments)
     if options.show is not None:
         show(options.show)
         return 0
     path: Path | None = options.file or (results.PATH if options.first is None else None)
+    if options.merge is not None:
+        return merge(options.merge, path or results.PATH)
+    if options.again is not None:
+        return again(options.again, options.jobs)
     if options.mutants:
         return mutants(options.jobs, options.every, path)
-    sums = Total(options.first or 0)
+    sums = Total(options.first or 0, first=options.first or 0)
     if path is not None and path.exists():
         sums = results.read(path)
     first = sums.next_seed
-    own = Total(first)
+    own = Total(first, first=first)
     if sums.open:
         sums.open = still_open(sums.open, options.jobs)
     started = time.monotonic()
@@ -88,13 +97,14 @@ def main(arguments: list[str] | None = None) -> int:
             own.add(report)
             sums.add(report)
             own.next_seed = sums.next_seed = report.seed + 1
+            for _, what, sentence in open_of(report):  # at once: the run may be stopped before its end
+                print(f"{what}: seed {report.seed}: {sentence}", flush=True)
             if path is not None and own.counts["kernels"] % WRITTEN_EVERY == 0:
                 _keep(sums, path)
             bar.update(task, advance=1, description=f"{own.amount('misses')} misses")
     took = time.monotonic() - started
     print(f"seeds {first}..{own.next_seed - 1}, {took:.0f} s\n\n{own.table()}\n")
-    for seed, what, sentence in own.open:
-        print(f"{what}: seed {seed}: {sentence}")
+    print(f"open: {' '.join(str(seed) for seed in sorted({seed for seed, _, _ in own.open})) or 'none'}")
     for sentence in own.tame():
         print(f"too tame: {sentence}")
     if path is not None:
@@ -105,6 +115,30 @@ def main(arguments: list[str] | None = None) -> int:
 def _keep(sums: Total, path: Path) -> None:
     sums.mutants = results.read(path).mutants  # another run may have made the table meanwhile
     sums.write(path)
+
+
+def merge(paths: Sequence[Path], path: Path) -> int:
+    """Add the sums of runs elsewhere to those of a file: each must begin where what is there so far ends."""
+    sums = results.read(path)
+    for other in sorted((results.read(one) for one in paths), key=lambda one: one.first):
+        if other.first != sums.next_seed:
+            print(f"a run from seed {other.first} does not follow one that ends before {sums.next_seed}")
+            return 2
+        sums.append(other)
+    sums.open = still_open(sums.open, 1) if sums.open else []
+    sums.write(path)
+    print(f"{sums.counts['kernels']} kernels, next seed {sums.next_seed}, open: {len(sums.open)}")
+    return 0
+
+
+def again(seeds: Sequence[int], jobs: int) -> int:
+    """Some seeds once more: what is open of each."""
+    found = 0
+    for report in reports(seeds, min(jobs, len(seeds))):
+        mine = open_of(report)
+        found += len(mine)
+        print(f"seed {report.seed}: " + ("; ".join(f"{what}: {words}" for _, what, words in mine) or "agrees"))
+    return 1 if found else 0
 
 
 def still_open(listed: list[tuple[int, str, str]], jobs: int) -> list[tuple[int, str, str]]:
@@ -143,7 +177,12 @@ def show(seed: int) -> None:
     print(compare(seed))
 
 
+def _interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, _interrupted)  # as `timeout` ends a run
     try:
         sys.exit(main())
     except KeyboardInterrupt:

@@ -22,6 +22,7 @@ from phobos.semantics import (
     grid_constants,
     ir,
     knowledge,
+    traces,
     twoblocks,
     uniformity,
     witness,
@@ -130,6 +131,10 @@ def _right_side_only(*parts):
     return parts[-1] if parts else Truth(False)
 
 
+def _as_arithmetic_says(self, settings, counts, data):
+    return True
+
+
 def _four_blocks(use, settings):
     return 4
 
@@ -162,10 +167,16 @@ STEPS: dict[str, tuple[Patch, ...]] = {
     "stores of one value": (
         (conflicts, "_value", lambda self, statement: ("own", id(statement))),
         (conflicts, "_one_value_by_cell", lambda self, a, b: False),
-        (witness, "_one_value", lambda values, stored, one, other: False),
+        (witness._Rehearsed, "happens", _as_arithmetic_says),
     ),
     "what is read is written in other rounds": ((conflicts, "_is_proved_steady", conflicts._is_steady),),
-    "what two blocks have summed is compared": ((witness, "stored_by_block", lambda values, expression, at: None),),
+    "what two blocks have summed is compared": ((witness._Rehearsed, "happens", _as_arithmetic_says),),
+    "what is stored and read back is one value": ((witness._Rehearsed, "happens", _as_arithmetic_says),),
+    "who has left comes to no access": ((witness._Rehearsed, "happens", _as_arithmetic_says),),
+    "launches show whether blocks part in the end": (
+        (uniformity, "parts_at", lambda program, example: False),
+        (uniformity, "parting_of", lambda program: traces.Parting(frozenset(), 0)),
+    ),
     "atomics order what stands before and behind them": ((conflicts, "_ordered", lambda self, a, b, mine: None),),
     "promises": ((knowledge.Knowledge, "divisor_of_atom", lambda self, atom, promises=None: 1),),
     "bounds that vary together": ((analysis, "_trips", _bounds_vary),),
@@ -366,6 +377,38 @@ kernel k(X: tensor<f32>[N], P: tensor<f32>[S]) {
   P[p / 2] = total
 }
 """,
+    "what is stored and read back is one value": """\
+@persistent
+kernel k(X: tensor<f32>[N], P: tensor<f32>[S], BAR: tensor<i32>[2]) {
+  let p = ctx.block.x
+  P[p] = f32(p)
+  grid_barrier(BAR)
+  X[p] = P[0]
+  if p == 0 {
+    X[N - 1] = X[0]
+  }
+}
+""",
+    "who has left comes to no access": HEAD
+    + """\
+  for s in range(0, p + 1) {
+    if s != 1 {
+      return
+    }
+    X[0] += 1.0
+  }
+}
+""",
+    "launches show whether blocks part in the end": HEAD
+    + """\
+  for s in range(0, p + 1) {
+    if X[N - 1] > 0.2 {
+      return
+    }
+  }
+  grid_barrier(BAR)
+}
+""",
     "atomics order what stands before and behind them": """\
 @persistent
 kernel k(P: tensor<f32>[S], X: tensor<f32>[N], C: tensor<i32>[K]) {
@@ -478,7 +521,8 @@ def test_without_this_step_a_verdict_is_wrong(step: str) -> None:
     whole = report_on(SHOWN[step])
     assert not whole.skipped and whole.runs, "it is run"
     assert not wrong(whole), "the whole analysis is right"
-    assert wrong(report_on(SHOWN[step], step)), "this step is not missed"
+    broken = report_on(SHOWN[step], step)
+    assert wrong(broken) or (broken.gave_up and not whole.gave_up), "this step is not missed"
 
 
 def test_every_step_has_a_kernel_that_shows_it() -> None:

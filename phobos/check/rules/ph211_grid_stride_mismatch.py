@@ -41,8 +41,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from phobos.check.races import elsewhere
 from phobos.check.rule import Context, Rule
-from phobos.check.strides import strides_of
+from phobos.check.strides import Stride, strides_of
 from phobos.check.walk import called_from, unique
 from phobos.diagnostic import Diagnostic
 from phobos.semantics.grid import show
@@ -51,21 +52,35 @@ RULE = Rule.of(__name__, "error")
 
 
 def check(context: Context) -> Iterator[Diagnostic]:
-    for stride in strides_of(context.program):
-        if stride.kind == "literal":
-            continue
-        first, step = show(stride.first), show(stride.step)
-        wanted = f"{first} * ctx.blocks.x" if first != "1" else "ctx.blocks.x"
-        speaks_of_grid = stride.kind == "grid"
-        yield RULE.at(
-            stride.place,
-            f"blocks start {first} cells apart, but step by {step}"
-            if first != "1"
-            else f"blocks start one cell apart, but step by {step}",
-            severity="error" if stride.certain else "warning",
-            label=stride.flaw or "does not grow with the number of blocks",
-            related=unique([(stride.start, f"each block starts {first} after the one before")] if stride.start else [])
-            + called_from(stride.calls),
-            notes=() if speaks_of_grid else ("with another number of blocks cells are left out or done twice",),
-            help=f"step by `{wanted}`",
-        )
+    found = [stride for stride in strides_of(context.program) if stride.kind != "literal"]
+    seen = {_place(stride) for stride in found}
+    for stride in found:
+        yield _said(stride, "")
+    for told, program in elsewhere(context):
+        for stride in strides_of(program):
+            if stride.kind != "literal" and _place(stride) not in seen:
+                seen.add(_place(stride))
+                yield _said(stride, f"{told}; at the default constants the step fits")
+
+
+def _place(stride: Stride) -> tuple[object, ...]:
+    return stride.place.owner, stride.place.start, stride.place.end
+
+
+def _said(stride: Stride, note: str) -> Diagnostic:
+    first, step = show(stride.first), show(stride.step)
+    wanted = f"{first} * ctx.blocks.x" if first != "1" else "ctx.blocks.x"
+    speaks_of_grid = stride.kind == "grid"
+    return RULE.at(
+        stride.place,
+        f"blocks start {first} cells apart, but step by {step}"
+        if first != "1"
+        else f"blocks start one cell apart, but step by {step}",
+        severity="error" if stride.certain else "warning",
+        label=stride.flaw or "does not grow with the number of blocks",
+        related=unique([(stride.start, f"each block starts {first} after the one before")] if stride.start else [])
+        + called_from(stride.calls),
+        notes=((note,) if note else ())
+        + (() if speaks_of_grid else ("with another number of blocks cells are left out or done twice",)),
+        help=f"step by `{wanted}`",
+    )

@@ -43,12 +43,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from phobos.check.reach import Reach, decisions
+from phobos.check.reach import Reach, Use, decisions
 from phobos.check.rule import Context, Rule
 from phobos.check.rules.ph202_barrier_on_multidimensional_grid import other_axes
-from phobos.check.walk import barriers_of, called_from, same_place, unique
+from phobos.check.walk import barriers_of, blocks, called_from, same_place, unique
 from phobos.diagnostic import Diagnostic
 from phobos.semantics import ir
+from phobos.semantics.flow import flow_of
+from phobos.semantics.program import Program
+from phobos.semantics.walking import statements_of
 
 RULE = Rule.of(__name__, "error")
 
@@ -61,7 +64,7 @@ def check(context: Context) -> Iterator[Diagnostic]:
     if not uses:
         return
     reach = Reach(program, lambda one: isinstance(one, (ir.BlockIndex, ir.GridExtent)) and one.axis > 0)
-    selects = any(reach.holds(use.expression) for use in decisions(program))
+    selects = any(reach.holds(use.expression) and _matters(program, use) for use in decisions(program))
     first = uses[0]
     what = "the index is always 0" if isinstance(first, ir.BlockIndex) else "the extent is always 1"
     yield RULE.at(
@@ -72,4 +75,18 @@ def check(context: Context) -> Iterator[Diagnostic]:
         related=called_from(first.calls)
         + unique((use.span, "and here") for use in uses[1:] if not same_place(use.span, first.span)),
         help="derive both indices from `ctx.block.x` by `/` and `%`, or loop over one of them",
+    )
+
+
+def _matters(program: Program, use: Use) -> bool:
+    """Whether a decision has a say in what is left behind: an exit behind which nothing is stored has none."""
+    if use.kind == "subscript":
+        return True
+    held = [inner for block in blocks(use.statement) for inner in statements_of(block)]
+    if any(isinstance(one, (ir.Store, ir.Atomic, ir.Define, ir.Assign)) for one in held):
+        return True
+    behind = flow_of(program).reached(use.statement)
+    return any(
+        isinstance(one, ir.Atomic) or (isinstance(one, ir.Store) and isinstance(one.access.base, ir.Tensor))
+        for one in behind
     )

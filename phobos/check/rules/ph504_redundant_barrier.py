@@ -46,6 +46,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from phobos.check.divergence import unfounded
 from phobos.check.rule import Context, Rule
 from phobos.check.walk import barriers_of, called_from
 from phobos.diagnostic import Diagnostic
@@ -62,7 +63,7 @@ def check(context: Context) -> Iterator[Diagnostic]:
     barriers = barriers_of(program)
     if not barriers or len(barriers) > MOST_BARRIERS or len(footprints_of(program)) > MOST_ACCESSES:
         return
-    if meetings_of(program):
+    if meetings_of(program) or any(unfounded(program)):
         return  # what is wrong, or unknown, comes first
     by_place: dict[tuple[str | None, int], list[ir.Barrier]] = {}
     for barrier in barriers:

@@ -1,8 +1,9 @@
-"""Whether two blocks meet here could neither be shown nor excluded.
+"""Whether two blocks meet here, or all come to this barrier, could neither be shown nor excluded.
 
 ## What it does
 Notes accesses whose cells depend on loaded data, on an atomic's result or on something that is no sum of
-products, and pairs that are apart only under a condition on the grid, which is then named.
+products, and pairs that are apart only under a condition on the grid, which is then named. And barriers under a
+condition on the block index that parted no blocks in any launch that was tried.
 
 ## Why it is bad
 Silence would look like a proof.
@@ -39,7 +40,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from phobos.check.races import of_kind, other_site
+from phobos.check.divergence import chain, unfounded
+from phobos.check.races import elsewhere, of_kind, other_site, told_of
 from phobos.check.rule import Context, Rule
 from phobos.check.walk import unique
 from phobos.diagnostic import Diagnostic
@@ -50,6 +52,7 @@ RULE = Rule.of(__name__, "info")
 
 def check(context: Context) -> Iterator[Diagnostic]:
     by_tensor: dict[object, list[tuple[Conflict, Footprint, Footprint]]] = {}
+    spoken_of = {conflict.first.access.base.name for conflict in told_of(context.program)}
     for found in of_kind(context.program, "unknown"):
         by_tensor.setdefault(found[1].access.base, []).append(found)
     for (conflict, later, earlier), *more in by_tensor.values():
@@ -62,4 +65,25 @@ def check(context: Context) -> Iterator[Diagnostic]:
             related=other_site(later, earlier, "the other access") + also,
             notes=tuple(dict.fromkeys(one.reason for one, *_ in more if one.limit)),
             help="`phobos run --device cpu --detect races` looks at a run with real data",
+        )
+    for told, program in elsewhere(context):
+        for conflict, later, earlier in of_kind(program, "unknown"):
+            if later.access.base.name in spoken_of:
+                continue
+            spoken_of.add(later.access.base.name)
+            yield RULE.at(
+                later.access.span,
+                f"could not tell whether two blocks meet in `{later.access.base.name}` here",
+                label=conflict.reason,
+                related=other_site(later, earlier, "the other access"),
+                notes=(f"{told}; at the default constants the blocks keep apart",),
+                help="`phobos run --device cpu --detect races` looks at a run with real data",
+            )
+    for divergence in unfounded(context.program):
+        yield RULE.at(
+            divergence.barrier.span,
+            "could not tell whether all blocks come to this grid barrier",
+            label="index arithmetic may part them, and did not in any small launch that was tried",
+            related=chain(divergence, "blocks may differ here"),
+            help="`phobos run --device cpu` looks at a run with real sizes",
         )

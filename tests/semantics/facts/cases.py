@@ -66,10 +66,10 @@ def by_line(found: list[tuple[int, str]]) -> dict[int, list[str]]:
 
 
 def divergences(text: str) -> dict[int, list[str]]:
-    """Per line of a barrier how it diverges, E or W, and the line of the construct."""
+    """Per line of a barrier how it diverges, E, W or I, and the line of the construct."""
     found = []
     for divergence in uniformity_of(program(text)).divergences:
-        grave = "E" if divergence.certain else "W"
+        grave = {"witness": "E", "data": "W", "none": "I"}[divergence.ground]
         at = line_in(text, divergence.construct)
         found.append((line_in(text, divergence.barrier.span), f"{divergence.kind} {grave} by {at}"))
         for other in divergence.others:
