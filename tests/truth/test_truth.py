@@ -134,16 +134,17 @@ kernel k(X: tensor<f32>[N]) {
 def test_a_kernel_with_a_barrier_is_run_on_one_axis_where_two_are_refused() -> None:
     """Its stored spans infer a grid that no launch takes; a grid given as one number is taken, and races."""
     text = """@autotune(T in [4])
-kernel k(X: tensor<f32>[N], BAR: tensor<i32>[3, 1]) {
+kernel k(X: tensor<f32>[N], Y: tensor<f32>[N], BAR: tensor<i32>[3, 1]) {
   let p = ctx.block.x
   let q = ctx.block.y
   grid_barrier(BAR)
-  if p == 0 {
-    X[0] = X[0]
-  }
+  X[q] = X[p % N] + 1.0
+  grid_barrier(BAR)
+  let o1 = p * T
+  Y[o1 :+ T] = exp(X[o1 :+ T])
 }
 """
-    both = Sample(0, text, "k", False, True, False, {"N": (4, 5)}, {}, {})
+    both = Sample(0, text, "k", False, True, False, {"N": (4, 5)}, {}, {"X": "random:seed=1"})
     assert judge(both).failures.keys() == {"race"}
 
 
