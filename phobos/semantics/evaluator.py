@@ -145,7 +145,7 @@ class Evaluator(Values):
             case ir.For():
                 return self._for(statement, env, context)
             case ir.While():
-                return True, self._while(statement, env, context)
+                return self._while(statement, env, context)
             case ir.If():
                 return self._if(statement, env, context)
             case ir.Break():
@@ -351,6 +351,14 @@ class Evaluator(Values):
                 self._barred.add(key)
                 self._changed = True
 
+    def _stay(self, statement: ir.While, env: Env) -> None:
+        """A loop that never goes round finds each variable as it was before it, whatever its only round makes of it."""
+        for variable in self._assigned_in(statement):
+            key = (statement, variable)
+            if isinstance(env.get(variable), Poly) and key not in self._guesses and key not in self._barred:
+                self._guesses[key] = Poly.of(0)
+                self._changed = True
+
     def _after(
         self,
         statement: ir.For | ir.While,
@@ -432,7 +440,7 @@ class Evaluator(Values):
             return whole
         return None
 
-    def _while(self, statement: ir.While, env: Env, context: Context) -> Condition:
+    def _while(self, statement: ir.While, env: Env, context: Context) -> tuple[bool, Condition]:
         index = self._loop_index(statement, context)
         atom: Atom = ("round", index)
         head = self._head(statement, env, index, context.loop_index)
@@ -452,9 +460,16 @@ class Evaluator(Values):
         alive, _ = self._block(statement.body, body, inside)
         self._exits.pop()
         alive = self._merge_into(body, alive, exits.continues, inside, statement.body)
+        once = not alive and not exits.breaks and not statement.prelude.statements
         self._close(statement, head, body, alive, index)
+        if once:
+            self._stay(statement, env)
         self._after(statement, env, known, context, exits, body if statement.prelude.statements else None)
-        return self._escapes(statement, exits)
+        sure = isinstance(condition, Truth) and condition.value
+        begins = sure or (known.trips is not None and (known.trips.constant or 0) > 0)
+        if not alive and not exits.breaks and begins:
+            return False, TRUE  # as in `_for`
+        return True, self._escapes(statement, exits)
 
     def _walked(
         self, statement: ir.While, condition: Condition, atom: Atom, index: int, context: Context

@@ -12,7 +12,7 @@ from typing import Literal
 
 from phobos.semantics import ir
 from phobos.semantics.apart import Proofs
-from phobos.semantics.conditions import Compare
+from phobos.semantics.conditions import Compare, polys
 from phobos.semantics.flow import FIRST, FREE, NEXT, SAME, Flow, Reach, Start, flow_of
 from phobos.semantics.grid import grid_of, has_one_axis, loads_in
 from phobos.semantics.knowledge import ROOT
@@ -135,13 +135,16 @@ def _whole(reference: ir.TensorRef, values: Values) -> ir.Access:
 
 @fact
 def depends_on_constants(program: Program) -> bool:
-    """Whether accesses to a written tensor mix tiles of a constant with tiles of another size.
+    """Whether accesses to a written tensor mix tiles of a constant with tiles of another size, or a condition that all
+    blocks decide alike asks for a constant: code that the defaults never reach is then reached by others.
 
     Where every term of an axis grows with the same constants, other values of them change no verdict.
     """
     if not any(len(constant.choices) > 1 for constant in program.constants.values()):
         return False
     values = symbolic_values_of(program)
+    if any(_asks_for_a_constant(at) for at in set(values.contexts.values())):
+        return True
     written = written_tensors(program)
     sizes: dict[tuple[str, int], set[tuple[object, ...]]] = {}
     for footprint in footprints_of(program):
@@ -155,6 +158,11 @@ def depends_on_constants(program: Program) -> bool:
                 if monomial or monomial in length.terms:
                     scales.add(tuple(atom for atom in monomial if atom[0] == "const"))
     return any(len(scales) > 1 for scales in sizes.values())
+
+
+def _asks_for_a_constant(at: Context) -> bool:
+    asked = () if at.condition is None else polys(at.condition)
+    return any(poly.mentions("const") and not poly.mentions("block") for poly in asked)
 
 
 @fact

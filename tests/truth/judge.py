@@ -164,7 +164,7 @@ def second_look(sample: Sample, found: list[Diagnostic] | None) -> bool:
     parameters = {name: (-1, *numbers) for name, numbers in sample.parameters.items()}
     spoken_of = {int(number) + more for number in re.findall(r"\b\d+\b", sample.text) for more in (1, 2)}
     counts = (*MORE_GRIDS, *sorted(count for count in spoken_of if max(MORE_GRIDS) < count <= LARGEST_GRID))
-    for content in ("random", "zeros", "ones"):
+    for content in ("random", "zeros", "ones", "large"):
         fills = {name: fill if fill in ("zeros", "iota") else content for name, fill in sample.fills.items()}
         wider = replace(sample, fills=fills, sizes=sizes, parameters=parameters)
         if judge(wider, found, counts).failures.keys() & {"deadlock", "race"}:
@@ -333,6 +333,8 @@ def arrays_of(program: Program, sample: Sample, sizes: dict[str, int]) -> Arrays
             arrays[name] = np.arange(int(np.prod(shape))).reshape(shape).astype(dtype)
         elif fill == "ones":
             arrays[name] = np.ones(shape, dtype)
+        elif fill == "large":  # what a condition on data asks for may be more than 1
+            arrays[name] = np.full(shape, 100, dtype)
         elif fill.startswith("random"):
             arrays[name] = np.random.default_rng(sum(map(ord, name))).random(shape).astype(dtype)
         else:

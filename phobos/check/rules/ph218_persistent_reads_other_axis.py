@@ -51,6 +51,7 @@ from phobos.diagnostic import Diagnostic
 from phobos.semantics import ir
 from phobos.semantics.flow import flow_of
 from phobos.semantics.program import Program
+from phobos.semantics.values import values_of
 from phobos.semantics.walking import statements_of
 
 RULE = Rule.of(__name__, "error")
@@ -79,7 +80,10 @@ def check(context: Context) -> Iterator[Diagnostic]:
 
 
 def _matters(program: Program, use: Use) -> bool:
-    """Whether a decision has a say in what is left behind: an exit behind which nothing is stored has none."""
+    """Whether a decision has a say in what is left behind: one that no block comes to has none, nor has an exit behind
+    which nothing is stored."""
+    if use.statement in values_of(program).unreachable:
+        return False
     if use.kind == "subscript":
         return True
     held = [inner for block in blocks(use.statement) for inner in statements_of(block)]
