@@ -207,7 +207,9 @@ class _Launch:
         return self.constants[extent.name]
 
     def run(self) -> Seen:
-        """All blocks, from barrier to barrier, as long as they come to one and the same."""
+        """All blocks, from barrier to barrier, as long as they come to one and the same; none of more than can be run."""
+        if prod(self.counts) > MOST_WORK:
+            return Seen(frozenset(), frozenset(), frozenset(), frozenset(), True)
         ids = product(*(range(count) for count in self.counts))
         live: dict[tuple[int, ...], Running] = {one: _Block(self, one).block(self.program.body) for one in ids}
         parted: frozenset[ir.Barrier] = frozenset()
