@@ -12,8 +12,6 @@ from phobos.syntax import tree
 from phobos.value import value
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")  # as editors end lines; `str.splitlines` knows others too
-
-
 _LINE_END = re.compile(r"[\r\n]")
 
 
@@ -47,19 +45,14 @@ def _regions(item: tree.Item) -> tuple[tuple[int, int], ...]:
 def _comment_runs(text: str) -> list[Range]:
     """Two or more whole-line comments one under the other."""
     runs: list[Range] = []
-    start = end = -1
+    run: list[Range] = []
     offset = 0
-    for line in _LINE.findall(text):
-        body = line.strip()
-        if body.startswith("//"):
-            if start < 0:
-                start = offset + line.index("//")
-            end = offset + len(line.rstrip())
+    for line in [*_LINE.findall(text), ""]:
+        if line.strip().startswith("//"):
+            run.append(Range(offset + line.index("//"), offset + len(line.rstrip())))
         else:
-            if start >= 0:
-                runs.append(Range(start, end))
-            start = -1
+            if len(run) > 1:
+                runs.append(Range(run[0].start, run[-1].end))
+            run = []
         offset += len(line)
-    if start >= 0:
-        runs.append(Range(start, end))
     return runs

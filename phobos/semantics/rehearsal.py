@@ -207,7 +207,7 @@ class _Launch:
         return self.constants[extent.name]
 
     def run(self) -> Seen:
-        """All blocks, from barrier to barrier, as long as they come to one and the same; none of more than can be run."""
+        """All blocks, from barrier to barrier, as long as they come to one and the same; of too many none."""
         if prod(self.counts) > MOST_WORK:
             return Seen(frozenset(), frozenset(), frozenset(), frozenset(), True)
         ids = product(*(range(count) for count in self.counts))

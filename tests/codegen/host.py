@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -211,23 +212,25 @@ extern "C" long long run_kernel(
 
 
 def build(emitted: Emitted) -> ctypes.CDLL:
+    return library(host_text(emitted), "-fno-strict-aliasing", "-fwrapv")
+
+
+def library(text: str, *flags: str) -> ctypes.CDLL:
+    """C++ compiled once for all processes and runs, and loaded."""
     assert COMPILER is not None
-    text = host_text(emitted)
-    key = hashlib.sha256((text + HEADER.read_text()).encode()).hexdigest()[:24]
+    key = hashlib.sha256("\0".join((text, HEADER.read_text(), *flags)).encode()).hexdigest()[:24]
     _CACHE.mkdir(exist_ok=True)
-    library = _CACHE / f"{key}.so"
-    if not library.exists():
-        source = _CACHE / f"{key}.cpp"
+    kept = _CACHE / f"{key}.so"
+    if not kept.exists():
+        own = f"{key}.{os.getpid()}"  # another process may be at the same text
+        source, made = _CACHE / f"{own}.cpp", _CACHE / f"{own}.so"
         source.write_text(text)
-        made = _CACHE / f"{key}.tmp.so"
-        done = subprocess.run(
-            [COMPILER, "-std=c++17", "-O1", "-w", "-fno-strict-aliasing", "-fwrapv", "-shared", "-fPIC", "-o", made,
-             source],
-            capture_output=True, text=True, timeout=120,
-        )  # fmt: skip
+        words = [COMPILER, "-std=c++17", "-O1", "-w", *flags, "-shared", "-fPIC", "-o", made, source]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr[:3000]
-        made.rename(library)
-    return ctypes.CDLL(str(library))
+        source.unlink()
+        made.replace(kept)
+    return ctypes.CDLL(str(kept))
 
 
 _SCALARS = {"float": ctypes.c_float, "double": ctypes.c_double, "long long": ctypes.c_longlong}

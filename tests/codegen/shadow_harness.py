@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -105,17 +103,7 @@ def library() -> ctypes.CDLL:
     for name, own in host.HOST_PIECES.items():
         text = text.replace(PIECES[name], own)
     text = f'#include "{host.HEADER}"\n{text}\n{TEXT}'
-    key = hashlib.sha256((text + host.HEADER.read_text()).encode()).hexdigest()[:24]
-    host._CACHE.mkdir(exist_ok=True)
-    made = host._CACHE / f"{key}.so"
-    if not made.exists():
-        source, part = host._CACHE / f"{key}.cpp", host._CACHE / f"{key}.tmp.so"
-        source.write_text(text)
-        words = [host.COMPILER, "-std=c++17", "-O1", "-w", "-fno-strict-aliasing", "-shared", "-fPIC", "-o", part]
-        done = subprocess.run([*words, source], capture_output=True, text=True, timeout=120)
-        assert done.returncode == 0, done.stderr[:3000]
-        part.rename(made)
-    return ctypes.CDLL(str(made))
+    return host.library(text, "-fno-strict-aliasing")
 
 
 class Shadow:
