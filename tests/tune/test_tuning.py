@@ -18,7 +18,7 @@ from phobos.runtime.kernel import Kernel, LaunchOptions
 from phobos.runtime.tuned import choice
 from phobos.runtime.tuning import feeding, keeping
 from phobos.runtime.tuning.executor import Here, Lost
-from phobos.runtime.tuning.judging import Row, Task, judge
+from phobos.runtime.tuning.judging import MEASURED, Row, Task, judge
 from phobos.runtime.tuning.search import Search, Step
 from phobos.runtime.tuning.tuning import How, Tuning, tune
 from tests.tune import planted
@@ -417,7 +417,8 @@ def test_schedules_and_bands_are_tried_and_the_workers_of_persistent_ones() -> N
         by_constants.append(task.variant.label)
         fast = task.variant.schedule == "persistent-blocked" and task.variant.per_sm == 2
         row = judge(problem, task)
-        return Row(task.variant, row.status, row.why, 1.0 if fast else 9.0, 1.0, 1, row.grid)
+        status = "ok" if row.status in MEASURED else row.status  # its real time may have been called slow
+        return Row(task.variant, status, row.why, 1.0 if fast else 9.0, 1.0, 1, row.grid)
 
     schedules = ("flat", "persistent-blocked", "xyz")
     tuning = tuned(
