@@ -8,6 +8,7 @@ are unknown (a reason): only the first is silence.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Literal
 
 from phobos.semantics import ir
@@ -83,6 +84,7 @@ class Conflict:
 
 
 MOST_PAIRS = 1500  # of footprints of one tensor that are compared; beyond it the tensor is reported as not analysed
+MOST_WAYS = 4000  # in which accesses fall into one phase: every loop around both multiplies them
 MOST_CONFLICTS = 200  # of one kernel for which numbers are looked for: nobody reads more, and each is dear
 
 
@@ -192,15 +194,18 @@ def conflicts_without(program: Program, barrier: ir.Barrier) -> tuple[Conflict, 
 def separates(program: Program, barrier: ir.Barrier) -> bool:
     """Whether accesses that only this barrier keeps apart in time may meet in a cell. Looks for no example.
 
-    Two tensors are taken not to overlap. What is not proved apart counts as meeting.
+    Two tensors are taken not to overlap. What is not proved apart counts as meeting, and so does what is too much to
+    be looked through.
     """
-    return _Conflicts(program, Flow(program, barrier)).meet(_ways_of(program))
+    known = _ways_of(program)
+    return known is None or _Conflicts(program, Flow(program, barrier)).meet(known)
 
 
 @fact
-def _ways_of(program: Program) -> frozenset[object]:
-    """All that `conflicts_of` compares, to tell what a barrier less brings."""
-    return frozenset(key for *_, key in _analysis_of(program).ways())
+def _ways_of(program: Program) -> frozenset[object] | None:
+    """All that `conflicts_of` compares, to tell what a barrier less brings. None where that is too much."""
+    keys = [key for *_, key in islice(_analysis_of(program).ways(), MOST_WAYS + 1)]
+    return None if len(keys) > MOST_WAYS else frozenset(keys)
 
 
 @fact
@@ -365,7 +370,9 @@ class _Conflicts:
     def meet(self, known: frozenset[object]) -> bool:
         """Whether some way that is not `known` is not proved harmless."""
         fresh: dict[tuple[int, int], list[tuple[_Group, _Group, Reach, Reach]]] = {}
-        for a, b, reach_a, reach_b, key in self.ways():
+        for count, (a, b, reach_a, reach_b, key) in enumerate(self.ways()):
+            if count == MOST_WAYS:
+                return True
             if key not in known:
                 fresh.setdefault((id(a), id(b)), []).append((a, b, reach_a, reach_b))
         if len(fresh) > MOST_PAIRS:
@@ -394,7 +401,8 @@ class _Conflicts:
                 yield conflict
 
     def _compare(self, a: _Group, b: _Group) -> Conflict | None:
-        ways = list(self._ways(a, b))
+        ways = list(islice(self._ways(a, b), MOST_WAYS + 1))
+        too_many = len(ways) > MOST_WAYS
         if not ways or (len(ways) > 1 and self._apart_at_any_time(a, b)):
             return None
         ways.sort(key=lambda way: way[1].wraps != way[2].wraps)
@@ -411,6 +419,9 @@ class _Conflicts:
                 verdict = found
             if unknowable is not None or found.certain:
                 break
+        if too_many and (verdict is None or not verdict.certain):
+            reason = f"they can fall into one phase in more than {MOST_WAYS} ways, and not all were compared"
+            return Conflict("unknown", a.first, b.first, False, None, reason)
         return verdict
 
     def _apart_at_any_time(self, a: _Group, b: _Group) -> bool:

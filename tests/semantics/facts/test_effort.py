@@ -196,3 +196,26 @@ def test_a_grid_or_a_loop_as_large_as_a_number_can_be_is_not_written_down(
     assert findings("effort.ph", kernel, Configuration(constants=constants))
     grid = "for r in range(0, (N + G * 8 - 1) / (G * 8)) {\n X[(r * G + ctx.block.x) * 8 :+ 8] = X[r :+ 8]\n }"
     assert findings("effort.ph", kernel.replace(text, grid), Configuration(constants=(("G", 2**62),)))
+
+
+def test_ways_into_one_phase_are_bounded_however_deep_loops_nest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each loop around three barriers made four times as many: ten deep, a check took a quarter of an hour."""
+    looked_at: list[object] = []
+    whole = footprints._Conflicts._loops_of
+
+    def counted(self: footprints._Conflicts, start: object) -> object:
+        looked_at.append(start)
+        assert len(looked_at) < 200_000
+        return whole(self, start)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(footprints._Conflicts, "_loops_of", counted)
+    depth = 10
+    head = "".join(f"for i{n} in range(p * 4 + {n}, N, ctx.blocks.x * 4) {{\n" for n in range(depth))
+    stores = ("X[i9 :+ 4] = Y[i0 :+ 4]", "Y[i9 :+ 4] = X[i1 :+ 4]", "X[i2 :+ 4] = Y[i9 :+ 4]")
+    body = "".join(f"{store}\ngrid_barrier(BAR)\n" for store in stores)
+    kernel = (
+        "@persistent\nkernel k(X: tensor<f32>[N], Y: tensor<f32>[N], BAR: tensor<i32>[2]) {\nlet p = ctx.block.x\n"
+        + head + body + "}\n" * depth + "}\n"
+    )  # fmt: skip
+    assert "PH205" in {one.code for one in findings("effort.ph", kernel)}
+    assert looked_at
