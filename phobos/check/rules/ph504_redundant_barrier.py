@@ -40,7 +40,7 @@ Remove it, if nothing outside the kernel relies on it.
 
 ## Limits
 Where the analysis gives up, nothing is said, nor of a kernel with more than 6 barriers or 60 accesses, or of one whose
-accesses meet in more than 4000 ways (three barriers under seven loops).
+accesses meet in more than 4000 ways (three barriers under six loops, say).
 """
 
 from __future__ import annotations
