@@ -123,7 +123,7 @@ def _steps(context: Context) -> Iterator[None]:
 
 def _conflicts(context: Context) -> Iterator[None]:
     """What takes the race rules long, made in steps before they ask for it."""
-    from phobos.check.races import other_programs
+    from phobos.check.races import elsewhere
     from phobos.semantics.footprints import aliases_of, footprints_of, meetings_of
     from phobos.semantics.uniformity import uniformity_of
     from phobos.semantics.values import values_of
@@ -135,7 +135,7 @@ def _conflicts(context: Context) -> Iterator[None]:
 
     yield from of(context.program)
     aliases_of(context.program)
-    for program in other_programs(context):
+    for _, program in elsewhere(context):
         yield from of(program)
 
 

@@ -92,19 +92,11 @@ def everywhere(context: Context, kind: str) -> Iterator[tuple[Conflict, Footprin
 
 def elsewhere(context: Context) -> Iterator[tuple[str, Program]]:
     """The kernel at other constants that can change what blocks do to one another, with the words that name them."""
-    for constants, program in _others(context):
-        yield "with " + ", ".join(f"{name} = {number}" for name, number in constants.items()), program
-
-
-def other_programs(context: Context) -> Iterator[Program]:
-    """The program at other constants, whose conflicts `everywhere` looks through as well."""
-    return (program for _, program in _others(context))
-
-
-def _others(context: Context) -> Iterator[tuple[dict[str, int], Program]]:
-    if context.at is not None:
-        for constants in _other_constants(context.program):
-            yield constants, context.at(constants)
+    if context.at is None:
+        return
+    for constants in _other_constants(context.program):
+        told = ", ".join(f"{name} = {number}" for name, number in constants.items())
+        yield f"with {told}", context.at(constants)
 
 
 def _other_constants(program: Program) -> Iterator[dict[str, int]]:

@@ -24,7 +24,7 @@ from phobos.errors import InputError
 
 if TYPE_CHECKING:
     from phobos.runtime.headers import Run
-    from phobos.runtime.kernel import Kernels
+    from phobos.runtime.kernel import Kernel, Kernels
     from phobos.runtime.session import Request
 
 Group = argparse._ActionsContainer
@@ -92,16 +92,9 @@ def request(arguments: argparse.Namespace, kernels: Kernels, header: Run) -> Req
     """What is asked for, once, with nothing else to be done: no expectations, no files, no faults looked for."""
     import os
 
-    from phobos.check.project import read
-    from phobos.errors import LaunchError
     from phobos.runtime.session import Request
 
-    try:
-        name = arguments.kernel or header.kernel
-        order = arguments.order or header.options.get("order")
-        kernel = kernels.one(name, order if "+" in (name or "") else None)
-    except LaunchError as error:
-        raise InputError(without_kernel(str(error), arguments.file, read(arguments.file).text)) from None
+    kernel = kernel_for(arguments, kernels, header)
     names = dict(header.names)
     names.update((name, str(number)) for name, number in arguments.set)
     names.update(arguments.arg)
@@ -135,7 +128,20 @@ def request(arguments: argparse.Namespace, kernels: Kernels, header: Run) -> Req
     )
 
 
-def without_kernel(message: str, path: str, text: str) -> str:
+def kernel_for(arguments: argparse.Namespace, kernels: Kernels, header: Run | None) -> Kernel:
+    """The kernel, or the fusion, that the command line asks for, else the header. Raises InputError."""
+    from phobos.check.project import read
+    from phobos.errors import LaunchError
+
+    name = arguments.kernel or (header.kernel if header else None)
+    order = arguments.order or (header.options.get("order") if header else None)
+    try:
+        return kernels.one(name, order if "+" in (name or "") else None)
+    except LaunchError as error:
+        raise InputError(_without_kernel(str(error), arguments.file, read(arguments.file).text)) from None
+
+
+def _without_kernel(message: str, path: str, text: str) -> str:
     """Why no kernel was found, with what to do about it."""
     if "holds no kernel" in message:
         if not text.strip():

@@ -26,7 +26,7 @@ from phobos.cli.arguments import (
     use_colour,
 )
 from phobos.cli.output import document
-from phobos.errors import CheckError, InputError, LaunchError
+from phobos.errors import CheckError, InputError
 
 if TYPE_CHECKING:
     from phobos.runtime.tuning.search import Step
@@ -103,7 +103,7 @@ def tuned(arguments: argparse.Namespace, how: How) -> Tuning:
     import os
 
     from phobos.check.project import read
-    from phobos.cli.launches import without_kernel
+    from phobos.cli.launches import kernel_for
     from phobos.runtime import gate
     from phobos.runtime.device import chosen
     from phobos.runtime.given import arguments as made_of
@@ -117,12 +117,7 @@ def tuned(arguments: argparse.Namespace, how: How) -> Tuning:
     source = read(arguments.file)
     headers = [h for h in runs_of(arguments.file, source.text) if arguments.kernel in (None, h.kernel) or not h.kernel]
     header = headers[0] if headers else None
-    try:
-        name = arguments.kernel or (header.kernel if header else None)
-        order = arguments.order or (header.options.get("order") if header else None)
-        kernel = Kernels(arguments.file, source.text).one(name, order if "+" in (name or "") else None)
-    except LaunchError as error:
-        raise InputError(without_kernel(str(error), arguments.file, source.text)) from None
+    kernel = kernel_for(arguments, Kernels(arguments.file, source.text), header)
     asked = arguments.device or (header.options.get("device") if header else None) or "auto"
     try:
         where = device(asked)

@@ -421,8 +421,14 @@ class Evaluator(Values):
         alive = self._merge_into(body, alive, exits.continues, inside, statement.body)
         self._close(statement, head, body, alive, index)
         self._after(statement, env, known, context, exits, None)
-        if not alive and not exits.breaks and trips is not None and (trips.constant or 0) > 0:
-            return False, TRUE  # there is a first round, and nothing comes out of it
+        return self._behind(statement, exits, alive, trips is not None and (trips.constant or 0) > 0)
+
+    def _behind(
+        self, statement: ir.For | ir.While, exits: _Exits, alive: bool, begins: bool
+    ) -> tuple[bool, Condition]:
+        """What `_statement` says of a loop: where there is a first round and nothing comes out of it, none goes on."""
+        if begins and not alive and not exits.breaks:
+            return False, TRUE
         return True, self._escapes(statement, exits)
 
     def _trips(self, lo: Poly, hi: Poly, step: Poly, context: Context) -> Poly | None:
@@ -467,9 +473,7 @@ class Evaluator(Values):
         self._after(statement, env, known, context, exits, body if statement.prelude.statements else None)
         sure = isinstance(condition, Truth) and condition.value
         begins = sure or (known.trips is not None and (known.trips.constant or 0) > 0)
-        if not alive and not exits.breaks and begins:
-            return False, TRUE  # as in `_for`
-        return True, self._escapes(statement, exits)
+        return self._behind(statement, exits, alive, begins)
 
     def _walked(
         self, statement: ir.While, condition: Condition, atom: Atom, index: int, context: Context

@@ -22,6 +22,7 @@ from phobos.runtime.tuning.judging import Task, judge
 from phobos.runtime.tuning.problem import Problem
 from phobos.runtime.tuning.space import space
 from tests.cluster.test_cuts import GEMM, GUARDED, PROMISED, SAXPY, STENCIL, TURNED, WIDE, arguments
+from tests.tune.support import ROWS
 
 pytest.importorskip("distributed")
 
@@ -81,14 +82,7 @@ def _here(array: Any) -> Any:
     return array.get()
 
 
-TILED = """
-@autotune(T in [8, 16])
-kernel tiled(X: tensor<f32>[M, N], Y: tensor<f32>[M, N]) {
-  let row = ctx.block.y * T
-  let column = ctx.block.x * T
-  Y[row :+ T, column :+ T] = X[row :+ T, column :+ T] * 2.0
-}
-"""
+TILED = ROWS.replace("[4, 8]", "[8, 16]")
 
 
 def another_machine(folder: str) -> int:
