@@ -4,7 +4,8 @@ the checker lets pass the codes of what it said, so that they are not checked ag
 
 A file is written under another name and then renamed, so that many processes may share the folder and a killed
 one leaves nothing half written. What is read is verified against a digest. The folder is private to the user and
-bounded: the files used longest ago go first.
+bounded in bytes and in files: the ones used longest ago go first. Whether it is too full is not asked at every write,
+since looking through thousands of files takes longer than making one.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from phobos.files import put
 from phobos.value import value
 
 MOST_BYTES = 256 * 1024 * 1024
+MOST_FILES = 16_384
+LOOKS = "0"  # first digits of the keys at which a write looks whether the folder is too full: one in sixteen
 _MAGIC = b"phobos-cubin-1\n"
 
 
@@ -140,7 +143,7 @@ def clear() -> int:
     files = _files()
     for path, _, _ in files:
         with contextlib.suppress(OSError):
-            path.unlink()
+            Path(path).unlink()
     return len(files)
 
 
@@ -182,7 +185,7 @@ def _read(key: str) -> tuple[bytes, bytes] | None:
 
 def _write(key: str, cubin: bytes, ptx: bytes) -> None:
     body = len(cubin).to_bytes(8, "little") + cubin + ptx
-    if keep(folder() / key, _MAGIC + hashlib.sha256(body).digest() + body):
+    if keep(folder() / key, _MAGIC + hashlib.sha256(body).digest() + body) and key[0] in LOOKS:
         _bound()
 
 
@@ -205,21 +208,22 @@ def keep(path: Path, contents: bytes) -> bool:
 
 def _bound() -> None:
     files = sorted(_files(), key=lambda file: file[2])
-    total = sum(size for _, size, _ in files)
+    left, total = len(files), sum(size for _, size, _ in files)
     for path, size, _ in files:
-        if total <= MOST_BYTES:
+        if total <= MOST_BYTES and left <= MOST_FILES:
             break
         with contextlib.suppress(OSError):
-            path.unlink()
-        total -= size
+            Path(path).unlink()
+        left, total = left - 1, total - size
 
 
-def _files() -> list[tuple[Path, int, float]]:
+def _files() -> list[tuple[str, int, float]]:
+    """Path, bytes and time of last use of what the folder holds."""
     found = []
     with contextlib.suppress(OSError):
         for entry in os.scandir(folder()):
             with contextlib.suppress(OSError):
                 if entry.is_file(follow_symlinks=False):
                     state = entry.stat(follow_symlinks=False)
-                    found.append((Path(entry.path), state.st_size, state.st_mtime))
+                    found.append((entry.path, state.st_size, state.st_mtime))
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -111,11 +112,35 @@ def test_the_cache_is_bounded_and_cleared(tmp_path: Path, monkeypatch: pytest.Mo
     cache.compiled(TEXT, "t.cu", "sm_90a")
     limit = cache.kept().bytes * 5 // 2
     monkeypatch.setattr(cache, "MOST_BYTES", limit)
+    monkeypatch.setattr(cache, "LOOKS", "0123456789abcdef")
     for i in range(1, 4):
         cache.compiled(TEXT + " " * i, "t.cu", "sm_90a")
     kept = cache.kept()
     assert kept.files == 2 and kept.bytes <= limit
     assert cache.clear() == kept.files and cache.kept().files == 0
+
+
+def test_a_full_cache_of_small_files_is_looked_through_now_and_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PHOBOS_CACHE", str(tmp_path))
+    monkeypatch.setattr(cache, "MOST_FILES", 40)
+    looks: list[int] = []
+    files = cache._files
+
+    def counted() -> list[tuple[str, int, float]]:
+        looks.append(1)
+        return files()
+
+    monkeypatch.setattr(cache, "_files", counted)
+    names = [hashlib.sha256(b"%d" % number).hexdigest() for number in range(399)]
+    for at, name in enumerate(names):
+        cache.keep_verdict(name, ["PH504"])
+        os.utime(tmp_path / "cubins" / name, (at, at))  # clocks of file systems are coarse
+    assert len(looks) == sum(name[0] == "0" for name in names) == 33
+    looked = max(at for at, name in enumerate(names) if name[0] == "0")
+    left = [name for name in names if cache.verdict(name) is not None]
+    assert left == names[looked - 39 :]  # 40 at the last look, and what came after
 
 
 def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
