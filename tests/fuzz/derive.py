@@ -33,19 +33,29 @@ _SPELLED = {
 _ENDLESS = 10**6
 
 
+_Ways = dict[str, list[tuple[str, ...]]]
+
+
 @cache
-def _rules() -> tuple[dict[str, list[tuple[str, ...]]], dict[str, int]]:
-    """The expansions of each rule, and how many levels a rule needs at least."""
+def _rules() -> tuple[_Ways, _Ways]:
+    """The expansions of each rule, and of these the ones that end soonest."""
     expansions: dict[str, list[tuple[str, ...]]] = {"<target>": [("NAME",), ("NAME", "LSQB", "index", "RSQB")]}
     for rule in table.build(table.STARTS).rules:
         way = tuple(symbol.name for symbol in rule.expansion)
         if "MISSING" not in way:
             expansions.setdefault(rule.origin.name, []).append(_meant(rule.origin.name, way))
-    least = dict.fromkeys(expansions, _ENDLESS)
+    least = dict.fromkeys(expansions, _ENDLESS)  # levels that a rule needs
+
+    def levels(way: tuple[str, ...]) -> int:
+        return max((least.get(symbol, 0) for symbol in way), default=0)
+
     for _ in expansions:
         for name, ways in expansions.items():
-            least[name] = min(least[name], min(1 + max((least.get(s, 0) for s in way), default=0) for way in ways))
-    return expansions, least
+            least[name] = min(least[name], 1 + min(map(levels, ways)))
+    soonest = {
+        name: [way for way in ways if levels(way) == min(map(levels, ways))] for name, ways in expansions.items()
+    }
+    return expansions, soonest
 
 
 def _meant(rule: str, way: tuple[str, ...]) -> tuple[str, ...]:
@@ -66,7 +76,7 @@ def _meant(rule: str, way: tuple[str, ...]) -> tuple[str, ...]:
 
 def piece(rng: random.Random, start: str, size: int) -> str:
     """A text that `start` derives, of about that many tokens."""
-    expansions, least = _rules()
+    expansions, soonest = _rules()
     out: list[str] = []
     waiting = [start]
     while waiting:
@@ -74,11 +84,8 @@ def piece(rng: random.Random, start: str, size: int) -> str:
         if symbol not in expansions:
             out.append(_SPELLED[symbol] if symbol in _SPELLED else rng.choice(WORDS[symbol]))
             continue
-        ways = expansions[symbol]
-        if len(out) + len(waiting) >= size:
-            fewest = min(max((least.get(s, 0) for s in way), default=0) for way in ways)
-            ways = [way for way in ways if max((least.get(s, 0) for s in way), default=0) == fewest]
-        waiting += reversed(rng.choice(ways))
+        ways = soonest if len(out) + len(waiting) >= size else expansions
+        waiting += reversed(rng.choice(ways[symbol]))
     return " ".join(out)
 
 

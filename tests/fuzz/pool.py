@@ -4,12 +4,15 @@ dies is named and replaced, and how much memory each holds is told with what it 
 
 from __future__ import annotations
 
+import gc
 import multiprocessing as mp
 import os
 import resource
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -20,6 +23,7 @@ from tests.fuzz.stages import tried
 CHUNK = 64  # inputs a process is given at a time
 HANGS = 240.0  # seconds at one input: more than its own limit, which a signal keeps
 MEMORY = 6 << 30  # bytes of addresses: what grows without bound meets it and is named
+ALLOCATIONS = 100_000  # new objects before the collector looks: a checked input makes tens of thousands, hardly a cycle
 
 
 @dataclass
@@ -71,8 +75,26 @@ def resident_bytes() -> int:
 def _serve(pipe: Connection, at: Any) -> None:
     """A process: chunks in, sums out; `at` says which input it is at."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    gc.freeze()
+    gc.set_threshold(ALLOCATIONS, 10, 10)
     while (chunk := pipe.recv()) is not None:
         pipe.send(work(*chunk, at))
+
+
+@contextmanager
+def own_cache() -> Iterator[None]:
+    """What Phobos tools keep on disk lies in a folder of this run's own, and goes with it: the user's would fill with
+    what nobody wrote.
+    """
+    before = os.environ.get("PHOBOS_CACHE")
+    with tempfile.TemporaryDirectory(prefix="phobos-fuzz-", ignore_cleanup_errors=True) as folder:
+        os.environ["PHOBOS_CACHE"] = folder
+        try:
+            yield
+        finally:
+            del os.environ["PHOBOS_CACHE"]
+            if before is not None:
+                os.environ["PHOBOS_CACHE"] = before
 
 
 @dataclass

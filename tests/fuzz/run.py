@@ -26,7 +26,7 @@ from pathlib import Path
 
 from tests.fuzz import results
 from tests.fuzz.inputs import input_of
-from tests.fuzz.pool import CHUNK, Sums, all_tried
+from tests.fuzz.pool import CHUNK, Sums, all_tried, own_cache
 from tests.fuzz.results import Total, chunks_from
 from tests.fuzz.seeds import ROOT
 from tests.fuzz.shrink import kind_of, shrunk
@@ -46,7 +46,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--file", type=Path, help="of the sums; default: RESULTS.md, none with --from")
     parser.add_argument("--add", type=Path, nargs="+", metavar="FILE", help="add sums of other runs, try nothing")
     parser.add_argument("--show", type=int, metavar="N")
-    options = parser.parse_args(arguments)
+    with own_cache():
+        return _main(parser.parse_args(arguments))
+
+
+def _main(options: argparse.Namespace) -> int:
     if options.show is not None:
         return show(options.show)
     path: Path | None = options.file or (results.PATH if options.first is None else None)

@@ -53,7 +53,6 @@ STAGES = (
     "parsed", "formatted", "edited", "checked", "rendered", "mended", "answered", "accepted", "emitted", "compiled",
     "explained", "run", "faulted", "conversed",
 )  # fmt: skip
-CHECKED = 0.7  # of the inputs; the others are parsed, formatted and edited alone, which costs a tenth
 MOST_CELLS = 1 << 20  # of the tensors of a run: larger ones cost time and tell nothing more
 SECONDS = 20.0  # of the processor; the slowest inputs take about five. `pool.HANGS` is for what waits
 MENDS_NOTHING = ("PH0", "PH901", "PH902", "PH903")  # what a suppression is not for
@@ -116,8 +115,6 @@ def _through(given: Input, rng: random.Random, found: list[Diagnostic]) -> Itera
     if rng.random() < 0.06:
         _edited(text, rng)
         yield "edited"
-    if given.way != "seed" and rng.random() > CHECKED:
-        return
     found += findings("<text>", text, given.configuration)
     for one in found:
         for span in (one.span, *(related.span for related in one.related)):
