@@ -17,6 +17,7 @@ from phobos.semantics.knowledge import ROOT
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.signature import atom_told, polys_told, signature
 from phobos.semantics.solve import remember
+from phobos.semantics.tickets import tickets_of
 from phobos.semantics.twoblocks import MOST_NODES, Cells, Pair, Shared
 from phobos.semantics.values import Context, Values
 from phobos.value import value
@@ -53,6 +54,7 @@ class Proofs:
         self.values = values
         self._shared = shared
         self._limits = limits
+        self._tickets = tickets_of(values.program)
         self._material: dict[tuple[int, int], _Material] = {}
         self._atoms_told: dict[Atom, str] = {}
         self._limits_told = f"{has_one_axis(values.program)}{polys_told(limits, self._atom_told)}"
@@ -147,8 +149,10 @@ class Proofs:
         return known
 
     def _place_told(self, atom: Atom) -> str:
-        """Of an atom that hangs on its place: whether blocks agree on it, and the loop that changes it."""
-        return f"{self._shared(atom)}@('round', {self.values.knowledge.homes.get(atom, ROOT)})"
+        """Of an atom that hangs on its place: whether blocks agree on it, the loop that changes it, and its counter."""
+        ticket = self._tickets.get(atom)
+        drawn = "" if ticket is None else f"#{ticket.counter}{ticket.ahead}:{ticket.apart}"
+        return f"{self._shared(atom)}@('round', {self.values.knowledge.homes.get(atom, ROOT)}){drawn}"
 
 
 __all__ = ["Proofs", "forget", "proofs_sought"]

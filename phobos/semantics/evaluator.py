@@ -329,7 +329,9 @@ class Evaluator(Values):
                 head[variable] = Opaque(("bool", self._ordinal(variable), self._ordinal(statement)), True, None)
         return head
 
-    def _close(self, statement: ir.For | ir.While, head: Env, end: Env, alive: bool, index: int) -> None:
+    def _close(
+        self, statement: ir.For | ir.While, env: Env, head: Env, end: Env, alive: bool, index: int
+    ) -> None:
         """Compare what a round made of each variable with what it found, and guess for the next pass."""
         if not alive:
             return
@@ -338,6 +340,9 @@ class Evaluator(Values):
             if not isinstance(start, Poly) or not isinstance(after, Poly):
                 continue
             key = (statement, variable)
+            first = env.get(variable)
+            if self._guesses.get(key) is None and isinstance(first, Poly):
+                self.merged[next(iter(start.atoms))] = (first, after)
             if key in self._barred:
                 continue
             change = after - start
@@ -419,7 +424,7 @@ class Evaluator(Values):
         self._dead = was_dead
         self._exits.pop()
         alive = self._merge_into(body, alive, exits.continues, inside, statement.body)
-        self._close(statement, head, body, alive, index)
+        self._close(statement, env, head, body, alive, index)
         self._after(statement, env, known, context, exits, None)
         return self._behind(statement, exits, alive, trips is not None and (trips.constant or 0) > 0)
 
@@ -467,7 +472,7 @@ class Evaluator(Values):
         self._exits.pop()
         alive = self._merge_into(body, alive, exits.continues, inside, statement.body)
         once = not alive and not exits.breaks and not statement.prelude.statements
-        self._close(statement, head, body, alive, index)
+        self._close(statement, env, head, body, alive, index)
         if once:
             self._stay(statement, env)
         self._after(statement, env, known, context, exits, body if statement.prelude.statements else None)

@@ -20,6 +20,7 @@ from phobos.semantics.meeting import NESTED, Numbers
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.signature import Signature
 from phobos.semantics.solve import never_negative, tightened
+from phobos.semantics.tickets import tickets_of
 from phobos.semantics.values import Context, Values
 from phobos.value import value
 
@@ -286,14 +287,29 @@ class Pair:
         for axis in self.block_axes:
             mine, other = ("block", axis, 0), ("block", axis, 1)
             distance = Poly({(other,): 1}) - Poly({(mine,): 1})
-            yield _Case((distance - 1,), tuple(equal))
-            if not self._mirrored:  # else the other order is the same question
-                yield _Case((-distance - 1,), tuple(equal))
+            for drawn in self._draws():
+                yield _Case((distance - 1, *drawn), tuple(equal))
+                if not self._mirrored:  # else the other order is the same question
+                    yield _Case((-distance - 1, *drawn), tuple(equal))
             equal.append((other, Poly({(mine,): 1})))
         if alike_too and self._mirrored:
             yield from self._other_rounds(equal)
         elif alike_too or not self.block_axes:
             yield _Case((), tuple(equal))
+
+    def _draws(self) -> Iterator[tuple[Poly, ...]]:
+        """Which of two tickets of one counter was drawn first: two blocks never have the same."""
+        tickets = tickets_of(self.values.program)
+        drawn = [(who, renamed, tickets[atom]) for renamed, (atom, who) in self.own.items() if atom in tickets]
+        for mine, x, one in drawn:
+            for whose, y, other in drawn:
+                if mine < whose and one.counter == other.counter:
+                    distance = Poly({(x,): 1}) - Poly({(y,): 1}) + (other.ahead - one.ahead)
+                    apart = min(one.apart, other.apart)
+                    yield (distance - apart,)
+                    yield (-distance - apart,)
+                    return
+        yield ()
 
     def _other_rounds(self, equal: list[tuple[Atom, Poly]]) -> Iterator[_Case]:
         """The ways in which one access of two blocks that are alike is of different rounds."""

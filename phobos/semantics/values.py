@@ -90,7 +90,7 @@ class Values:
         self.loops: dict[ir.For | ir.While, LoopFact] = {}
         self.by_atom: dict[Atom, LoopFact] = {}
         self.unreachable: set[ir.Statement] = set()
-        self.merged: dict[Atom, tuple[Poly, ...]] = {}
+        self.merged: dict[Atom, tuple[Poly, ...]] = {}  # what a value is that comes to a place on several ways
         self.atomics: dict[Atom, ir.Atomic] = {}
         self.loads: dict[Atom, ir.Load] = {}
         self.limits: dict[Atom, str] = {}  # values that were not looked into, and what limit says so

@@ -154,16 +154,17 @@ def judge(sample: Sample, found: list[Diagnostic] | None = None, counts: Sequenc
 
 def second_look(sample: Sample, found: list[Diagnostic] | None) -> bool:
     """Whether a kernel hangs or races after all, with other contents, at larger sizes or on a larger grid."""
+    parameters = {name: (-1, *numbers) for name, numbers in sample.parameters.items()}
+    spoken_of = {int(number) + more for number in re.findall(r"\b\d+\b", sample.text) for more in (1, 2)}
+    counts = (*MORE_GRIDS, *sorted(count for count in spoken_of if max(MORE_GRIDS) < count <= LARGEST_GRID))
     sizes = dict(sample.sizes)
     if "N" in sizes:
         most = max(sizes["N"])
         kept = [sample.kept * -(-most // sample.kept) * n for n in (1, 2, 3, 4)]
         few = [sample.kept * n for n in (1, 2, 3, 4)]
-        sizes["N"] = tuple(sorted({*few, *kept, *(most * n + d for n in (1, 2, 4, 6) for d in (0, 1))}))
-    sizes |= {name: (2, 16) for name in ("S", "M") if name in sizes}
-    parameters = {name: (-1, *numbers) for name, numbers in sample.parameters.items()}
-    spoken_of = {int(number) + more for number in re.findall(r"\b\d+\b", sample.text) for more in (1, 2)}
-    counts = (*MORE_GRIDS, *sorted(count for count in spoken_of if max(MORE_GRIDS) < count <= LARGEST_GRID))
+        more = [most * n + d for n in (1, 2, 4, 6) for d in (0, 1)]
+        sizes["N"] = tuple(sorted({*few, *kept, *more, *counts}))  # the last cell has a block where there are as many
+    sizes |= {name: (2, *counts, 16) for name in ("S", "M") if name in sizes}  # or fewer blocks than it takes
     for content in ("random", "zeros", "ones", "large"):
         fills = {name: fill if fill in ("zeros", "iota") else content for name, fill in sample.fills.items()}
         wider = replace(sample, fills=fills, sizes=sizes, parameters=parameters)
@@ -207,19 +208,22 @@ def _without_loops(lines: Sequence[str]) -> Iterator[str]:
 
 
 def other_axis_works(sample: Sample) -> bool | None:
-    """Whether a persistent kernel would leave other results if its grid had two blocks along axis y, as it reads.
+    """Whether a persistent kernel would leave other results if its grid had more blocks along axis y, as it reads.
 
-    Its own launches never have: the text without `@persistent` is run. None where no run of the two tells.
+    Its own launches never have: the text without `@persistent` is run, with two blocks and as many as the text speaks
+    of. None where no two runs tell.
     """
     text = re.sub(r"^@persistent(\(1\))?\n", "", sample.text, flags=re.MULTILINE)
     ordinary = replace(sample, text=text, persistent=False)
     kernel = Launcher(ordinary, None)
+    spoken_of = {int(number) + 1 for number in re.findall(r"\b\d+\b", sample.text)}
+    planes = [(2, 1, 1), (2, 2, 1), *((2, n, 1) for n in sorted(spoken_of) if 2 < n <= max(MORE_GRIDS))]
     seen = False
     for constants in _constants(ordinary, kernel):
         program = kernel.analysed(constants)[1].program
         for sizes in _sizes(ordinary):
             left: list[Arrays] = []
-            for grid in ((2, 1, 1), (2, 2, 1)):
+            for grid in planes:
                 arrays = arrays_of(program, ordinary, sizes)
                 options = Options(races=False, scheduler=None, seed=0, step_limit=STEPS, timeout_s=20.0)
                 try:
@@ -227,9 +231,9 @@ def other_axis_works(sample: Sample) -> bool | None:
                 except Fault:
                     break
                 left.append(arrays)
-            if len(left) == 2:
+            for other in left[1:]:
                 seen = True
-                if any(not np.array_equal(left[0][name], left[1][name], equal_nan=True) for name in left[0]):
+                if any(not np.array_equal(left[0][name], other[name], equal_nan=True) for name in other):
                     return True
     return False if seen else None
 

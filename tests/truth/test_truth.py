@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from tests.truth import results, run
 from tests.truth.compare import Report, compare, told
 from tests.truth.equivalent import EQUIVALENT
 from tests.truth.generator import Sample, generate
-from tests.truth.judge import judge, other_axis_works
+from tests.truth.judge import judge, other_axis_works, second_look
 from tests.truth.mutants import (
     AT_LAUNCH,
     BREAKS,
@@ -157,6 +158,45 @@ def test_whether_a_second_axis_would_do_work_is_seen_by_giving_the_kernel_one() 
     blamed = [Diagnostic("PH218", "persistent-reads-other-axis", "error", "left out", Span(None, 0, 1))]
     assert told(works, blamed, judge(works, [])).false == []
     assert len(told(idle, blamed, judge(idle, [])).false) == 1
+
+
+def test_whether_many_blocks_along_a_second_axis_would_do_work_is_seen_too() -> None:
+    text = """@persistent
+kernel k(X: tensor<f32>[N]) {
+  if ctx.block.y < 2 {
+    X[0] = 1.0
+  } else {
+    X[1] = 1.0
+  }
+}
+"""
+    works = sample(text, {"N": (4,)})
+    assert other_axis_works(works) is True
+    assert other_axis_works(replace(works, text=text.replace("X[1]", "X[0]"))) is False
+
+
+def test_before_an_error_is_called_false_each_number_of_blocks_has_cells_for_them() -> None:
+    """A launch is refused that has more blocks than cells, and some races need as many as there are."""
+    slots = """@persistent
+kernel k(P: tensor<f32>[S], BAR: tensor<i32>[2]) {
+  let p = ctx.block.x
+  P[p] = 1.0
+  if p == 30 {
+    grid_barrier(BAR)
+  }
+}
+"""
+    assert second_look(sample(slots, {"S": (5, 8)}), []) is True
+    assert second_look(sample(slots.replace("p == 30", "p < 0"), {"S": (5, 8)}), []) is False
+    last = """@persistent
+kernel k(X: tensor<f32>[N]) {
+  for r in range(0, N / 4) {
+    X[N - 1 - ctx.block.x] = X[0]
+  }
+}
+"""
+    assert second_look(sample(last, {"N": (7, 15)}), []) is True
+    assert second_look(sample(last.replace("= X[0]", "= 1.0"), {"N": (7, 15)}), []) is False
 
 
 # --- sums -------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 ## What it does
 Reports axis y or z of `ctx.block`, `ctx.blocks` or `program_id` in a `@persistent` kernel without a
-barrier (with one it is PH202): an error when it selects work, a warning otherwise.
+barrier (with one it is PH202): an error when other indices would do what index 0 leaves out, a warning otherwise.
 
 ## Why it is bad
 A persistent grid has one dimension. The index is always 0 and the extent 1, so all work but the first row is
@@ -49,12 +49,16 @@ from phobos.check.rules.ph202_barrier_on_multidimensional_grid import other_axes
 from phobos.check.walk import barriers_of, blocks, called_from, same_place, unique
 from phobos.diagnostic import Diagnostic
 from phobos.semantics import ir
+from phobos.semantics.concrete import truth
 from phobos.semantics.flow import flow_of
+from phobos.semantics.poly import Atom
 from phobos.semantics.program import Program
-from phobos.semantics.values import values_of
+from phobos.semantics.values import Values, values_of
 from phobos.semantics.walking import statements_of
 
 RULE = Rule.of(__name__, "error")
+MOST_INDICES = 9  # of the axis that are asked what they would do
+NOTHING = ir.Block(())
 
 
 def check(context: Context) -> Iterator[Diagnostic]:
@@ -80,17 +84,40 @@ def check(context: Context) -> Iterator[Diagnostic]:
 
 
 def _matters(program: Program, use: Use) -> bool:
-    """Whether a decision has a say in what is left behind: one that no block comes to has none, nor has an exit behind
-    which nothing is stored."""
-    if use.statement in values_of(program).unreachable:
+    """Whether a decision leaves work out: what it lets the one index that there is do is no work left out."""
+    values = values_of(program)
+    if use.statement in values.unreachable:
         return False
     if use.kind == "subscript":
         return True
-    held = [inner for block in blocks(use.statement) for inner in statements_of(block)]
-    if any(isinstance(one, (ir.Store, ir.Atomic, ir.Define, ir.Assign)) for one in held):
+    taken, left_out = _arms(values, use.statement)
+    if any(isinstance(one, (ir.Store, ir.Atomic, ir.Assign)) for one in left_out):
         return True
+    if any(isinstance(one, ir.Assign) for one in taken):
+        return True  # the others would have gone on with another value
+    if not any(isinstance(one, (ir.Leave, ir.Break, ir.Continue)) for one in taken):
+        return False
     behind = flow_of(program).reached(use.statement)
     return any(
         isinstance(one, ir.Atomic) or (isinstance(one, ir.Store) and isinstance(one.access.base, ir.Tensor))
         for one in behind
     )
+
+
+def _arms(values: Values, statement: ir.Statement) -> tuple[list[ir.Statement], list[ir.Statement]]:
+    """What stands under a statement: what index 0 of the axis may come to, and what another may that it does not."""
+    then, otherwise = ([*statements_of(block)] for block in (*blocks(statement), NOTHING, NOTHING)[:2])
+    if not isinstance(statement, ir.If):
+        return [*then, *otherwise], [*then, *otherwise]
+    condition = values.condition(statement.condition)
+    alone, *others = (truth(condition, _axes_at(index)) for index in range(MOST_INDICES))
+    others = [holds for holds in others if holds is None or holds != alone]
+    return (
+        [*(then if alone is not False else ()), *(otherwise if alone is not True else ())],
+        [*(then if {True, None} & {*others} else ()), *(otherwise if {False, None} & {*others} else ())],
+    )
+
+
+def _axes_at(index: int) -> dict[Atom, int]:
+    """The axes that a persistent grid does not have, at an index of the least grid that has it."""
+    return {("block", 1): index, ("block", 2): index, ("blocks", 1): index + 1, ("blocks", 2): index + 1}
