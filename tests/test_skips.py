@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import card_present
 from tests.stages import counts
 
 HERE = Path(__file__).resolve().parent
@@ -30,9 +31,11 @@ def run(folder: Path, ci: str, *options: str) -> tuple[int, str, Path]:
     (folder / "pytest.ini").write_text("[pytest]\nmarkers = gpu: needs a card\n")
     (folder / "test_some.py").write_text(TESTS)
     report = folder / "report.xml"
+    words = [f"--junit-xml={report}", "-p", "no:cacheprovider", "-rs", *options, str(folder)]
+    own = {"CI": ci, "PYTHONPATH": str(HERE.parent), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # half of its start
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", f"--junit-xml={report}", "-p", "no:cacheprovider", *options, str(folder)],
-        cwd=folder, env={**os.environ, "CI": ci}, capture_output=True, text=True, check=False,
+        [sys.executable, "-m", "pytest", *words],
+        cwd=folder, env={**os.environ, **own}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     return done.returncode, done.stdout, report
 
@@ -41,6 +44,17 @@ def test_on_a_desk_a_skip_is_a_skip(tmp_path: Path) -> None:
     code, said, report = run(tmp_path, "")
     assert code == 0, said
     assert counts(report) == (1, 0, 2)
+
+
+@pytest.mark.skipif(card_present(), reason="there is a CUDA device")
+def test_without_a_card_a_test_of_the_folder_of_cards_is_skipped_and_says_why(tmp_path: Path) -> None:
+    folder = tmp_path / "cuda"
+    folder.mkdir()
+    (folder / "conftest.py").write_text((HERE / "cuda" / "conftest.py").read_text())
+    (folder / "test_card.py").write_text("def test_on_a_card():\n    raise AssertionError('it ran')\n")
+    code, said, report = run(tmp_path, "true", "--deselect", "test_some.py::test_wants_something")
+    assert code == 0, said
+    assert counts(report) == (1, 0, 2) and "no CUDA device" in said and "it ran" not in said
 
 
 def test_in_ci_a_skip_fails_except_for_want_of_a_card(tmp_path: Path) -> None:
