@@ -1,4 +1,4 @@
-"""Options that describe a launch, and what they ask for: one description for every command that runs kernels once.
+"""Options that describe a launch, and what they ask for: one description for every command that runs kernels.
 
 Sizes, arrays and options come from the file's own `// run:` headers and from the command line, which wins.
 """
@@ -33,16 +33,14 @@ SCHEDULERS = ("round-robin", "random", "adversarial")
 
 def add_kernel(parser: argparse.ArgumentParser, fusion: str) -> None:
     """Which kernel; `fusion` says what becomes of several."""
-    parser.add_argument("file", metavar="FILE", help="a .ph file")
+    parser.add_argument("file", metavar="FILE", help="a .ph file; its `// run:` header supplies sizes and arrays")
     parser.add_argument("--kernel", metavar="K", help=f"which kernel, where the file has several; K1+K2 {fusion}")
     add_order(parser)
 
 
-def add_what(to: Group) -> None:
+def add_what(to: Group, of_set: str = "an extent or constant") -> None:
     add_arrays(to)
-    to.add_argument(
-        "--set", action="append", default=[], type=assignment, metavar="NAME=INT", help="an extent or constant"
-    )
+    to.add_argument("--set", action="append", default=[], type=assignment, metavar="NAME=INT", help=of_set)
 
 
 def add_where(to: Group) -> None:
@@ -88,6 +86,12 @@ def option(arguments: argparse.Namespace, header: Run, given: Any, key: str, rea
         raise InputError(f"{arguments.file}:{header.line}: {key}: {error}") from None
 
 
+def names_of(arguments: argparse.Namespace, header: Run) -> dict[str, str]:
+    """Extents, constants and parameters, as written in the header and on the command line, which wins."""
+    numbers = {name: str(number) for name, number in arguments.set}
+    return {**header.names, **numbers, **dict(arguments.arg)}
+
+
 def request(arguments: argparse.Namespace, kernels: Kernels, header: Run) -> Request:
     """What is asked for, once, with nothing else to be done: no expectations, no files, no faults looked for."""
     import os
@@ -95,16 +99,13 @@ def request(arguments: argparse.Namespace, kernels: Kernels, header: Run) -> Req
     from phobos.runtime.session import Request
 
     kernel = kernel_for(arguments, kernels, header)
-    names = dict(header.names)
-    names.update((name, str(number)) for name, number in arguments.set)
-    names.update(arguments.arg)
 
     def of(key: str, read: Any) -> Any:
         return option(arguments, header, getattr(arguments, key), key, read)
 
     return Request(
         kernel=kernel,
-        names=names,
+        names=names_of(arguments, header),
         directory=os.path.dirname(arguments.file) or ".",
         command_line=frozenset(name for name, _ in arguments.arg),
         outputs={},
@@ -128,13 +129,13 @@ def request(arguments: argparse.Namespace, kernels: Kernels, header: Run) -> Req
     )
 
 
-def kernel_for(arguments: argparse.Namespace, kernels: Kernels, header: Run | None) -> Kernel:
+def kernel_for(arguments: argparse.Namespace, kernels: Kernels, header: Run) -> Kernel:
     """The kernel, or the fusion, that the command line asks for, else the header. Raises InputError."""
     from phobos.check.project import read
     from phobos.errors import LaunchError
 
-    name = arguments.kernel or (header.kernel if header else None)
-    order = arguments.order or (header.options.get("order") if header else None)
+    name = arguments.kernel or header.kernel
+    order = arguments.order or header.options.get("order")
     try:
         return kernels.one(name, order if "+" in (name or "") else None)
     except LaunchError as error:

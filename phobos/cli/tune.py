@@ -13,18 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from phobos.cli.arguments import (
-    add_arrays,
-    add_order,
-    assignment,
-    device,
-    grid,
-    order_for,
-    positive,
-    seconds,
-    seed,
-    use_colour,
-)
+from phobos.cli.arguments import device, grid, positive, seconds, seed, use_colour
+from phobos.cli.launches import add_kernel, add_what, kernel_for, launches, names_of, option
 from phobos.cli.output import document
 from phobos.errors import CheckError, InputError
 
@@ -41,15 +31,9 @@ phobos tune gemm.ph --set BM=128 --device cpu --json        BM is held at 128
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="a .ph file; its `// run:` header supplies sizes and arrays")
-    parser.add_argument("--kernel", metavar="K", help="which kernel, where the file has several; K1+K2 is the fusion")
-    add_order(parser)
+    add_kernel(parser, "is the fusion")
     what = parser.add_argument_group("what it is tuned on")
-    add_arrays(what)
-    what.add_argument(
-        "--set", action="append", default=[], type=assignment, metavar="NAME=INT",
-        help="an extent, or a constant that is held at this value",
-    )  # fmt: skip
+    add_what(what, "an extent, or a constant that is held at this value")
     what.add_argument("--seed", type=seed, metavar="N", help="of arrays without their own")
     what.add_argument(
         "--scratch", action="append", default=[], metavar="NAME",
@@ -102,39 +86,29 @@ def tuned(arguments: argparse.Namespace, how: How) -> Tuning:
     """Set up what the command line asks for, and tune. Raises PhobosError; on Ctrl-C prints what there is."""
     import os
 
-    from phobos.check.project import read
-    from phobos.cli.launches import kernel_for
     from phobos.runtime import gate
     from phobos.runtime.device import chosen
     from phobos.runtime.given import arguments as made_of
-    from phobos.runtime.given import constants_in
-    from phobos.runtime.headers import runs_of
-    from phobos.runtime.kernel import Kernels
+    from phobos.runtime.given import constants_in, directories
     from phobos.runtime.tuning.tuning import tune
     from phobos.value import replace
 
-    order_for(arguments)
-    source = read(arguments.file)
-    headers = [h for h in runs_of(arguments.file, source.text) if arguments.kernel in (None, h.kernel) or not h.kernel]
-    header = headers[0] if headers else None
-    kernel = kernel_for(arguments, Kernels(arguments.file, source.text), header)
-    asked = arguments.device or (header.options.get("device") if header else None) or "auto"
-    try:
-        where = device(asked)
-        if arguments.cluster is None:
+    kernels, headers = launches(arguments)
+    header = headers[0]
+    kernel = kernel_for(arguments, kernels, header)
+    where = option(arguments, header, arguments.device, "device", device) or "auto"
+    if arguments.cluster is None:
+        try:
             where, _ = chosen(where)
-    except (ValueError, argparse.ArgumentTypeError) as error:
-        raise InputError(str(error)) from None
-    names = {} if header is None else dict(header.names)
-    names.update((name, str(number)) for name, number in arguments.set)
-    names.update(arguments.arg)
+        except ValueError as error:
+            raise InputError(str(error)) from None
+    names = names_of(arguments, header)
     gate.demand(kernel.findings, kernel.name, on_device=True)
     fixed = constants_in(kernel.analysed()[1].program, names)
     module, unit = kernel.analysed(fixed)
     gate.demand_program(module, unit, kernel.name)
-    own = {name for name, _ in arguments.arg}
-    folders = {name: "." if name in own else os.path.dirname(arguments.file) or "." for name in names}
-    number = arguments.seed if arguments.seed is not None else _seed_of(header)
+    number = option(arguments, header, arguments.seed, "seed", seed) or 0
+    folders = directories(names, dict(arguments.arg), os.path.dirname(arguments.file) or ".")
     given = made_of(unit.program, names, number, folders, fixed)
     bound = kernel.bound((), {**given.arrays, **given.numbers}, fixed)
     files = {name: array for name, array in given.arrays.items() if names[name].startswith("@")}
@@ -156,14 +130,6 @@ def _on(cluster: str | None, where: str, how: How) -> Iterator[tuple[str, How]]:
     with on_cluster(cluster, where, how) as (device, told, words):
         print(f"tuning on the cluster {words}", file=sys.stderr)
         yield device, told
-
-
-def _seed_of(header: Any) -> int:
-    text = header.options.get("seed") if header is not None else None
-    try:
-        return seed(text) if text is not None else 0
-    except argparse.ArgumentTypeError as error:
-        raise InputError(f"the `// run:` header: seed: {error}") from None
 
 
 def _interrupted(arguments: argparse.Namespace, tuning: Tuning, bar: _Bar) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,12 @@ class Arguments:
 def constants_in(program: Program, names: Mapping[str, str]) -> dict[str, int]:
     """The constants of a kernel among names and texts."""
     return {name: integer(name, names[name]) for name in names if name in program.constants}
+
+
+def directories(names: Iterable[str], command_line: Container[str], file: str) -> dict[str, str]:
+    """What the path of each name's array is relative to: the working directory for a name that the command line
+    gives, `file` (a folder) for one that the header of a .ph file in it gives."""
+    return {name: "." if name in command_line else file for name in names}
 
 
 def arguments(

@@ -19,7 +19,7 @@ from phobos.runtime.detections import Search
 from phobos.runtime.device import chosen
 from phobos.runtime.expect import Judged, judge_fault, judge_output
 from phobos.runtime.faults import confirmed
-from phobos.runtime.given import Arguments, arguments, constants_in
+from phobos.runtime.given import Arguments, arguments, constants_in, directories
 from phobos.runtime.headers import Expectation
 from phobos.runtime.kernel import Kernel, LaunchOptions
 from phobos.runtime.output import Summary, save, summary, writable
@@ -282,7 +282,8 @@ def launch_of(request: Request, on_gpu: bool, mapped: bool = False) -> tuple[Pro
     constants = constants_in(kernel.analysed()[1].program, request.names)
     module, unit = kernel.analysed(constants)
     gate.demand_program(module, unit, kernel.name)
-    given = arguments(unit.program, request.names, request.seed, _directories(request), constants, mapped=mapped)
+    where = directories(request.names, request.command_line, request.directory)
+    given = arguments(unit.program, request.names, request.seed, where, constants, mapped=mapped)
     options = LaunchOptions(
         tuple(sorted(constants.items())), request.grid, request.resident, request.schedule, request.l2_group, None,
         request.timeout, request.unchecked, request.debug, request.keep, tuned=request.tuned,
@@ -551,10 +552,6 @@ def _moved(bound: Bound) -> int:
             read.add(statement.access.base.name)
     stored = set(stored_tensors(bound.program))
     return sum(held.nbytes * ((name in read) + (name in stored)) for name, held in bound.tensors.items())
-
-
-def _directories(request: Request) -> dict[str, str]:
-    return {name: "." if name in request.command_line else request.directory for name in request.names}
 
 
 def _line(kernel: Kernel, diagnostic: Diagnostic) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -418,28 +419,31 @@ def test_a_closed_pipe_is_quiet() -> None:
 
 
 def test_watch_checks_again_and_ctrl_c_ends_it(folder: Path) -> None:
-    import signal
+    # Who runs the tests in the background may ignore Ctrl-C, and a child would inherit that.
+    process = child("check", "clean.ph", "--watch", preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+    assert process.stdout is not None and process.stderr is not None
+    out = process.stdout
+    os.set_blocking(out.fileno(), False)
+    seen = b""
 
-    with child("check", "clean.ph", "--watch") as process:
-        assert process.stdout is not None and process.stderr is not None
-        out = process.stdout
-        os.set_blocking(out.fileno(), False)
-        seen = b""
+    def wait_for(word: bytes) -> None:
+        nonlocal seen
+        end = time.monotonic() + 30
+        while word not in seen and time.monotonic() < end:
+            seen += out.read() or b""
+            time.sleep(0.02)
+        assert word in seen
 
-        def wait_for(word: bytes) -> None:
-            nonlocal seen
-            end = time.monotonic() + 30
-            while word not in seen and time.monotonic() < end:
-                seen += out.read() or b""
-                time.sleep(0.02)
-            assert word in seen
-
-        wait_for(b"waiting for changes")
-        (folder / "clean.ph").write_text(BAD)
-        wait_for(b"PH203")
-        process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 130
-        assert b"Traceback" not in process.stderr.read()
+    with process:
+        try:
+            wait_for(b"waiting for changes")
+            (folder / "clean.ph").write_text(BAD)
+            wait_for(b"PH203")
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 130
+            assert b"Traceback" not in process.stderr.read()
+        finally:
+            process.kill()
 
 
 # --- the command itself ----------------------------------------------------------------------------------
