@@ -16,6 +16,9 @@ from phobos.runtime.kernel import kernel
 BARRIERS = 484
 STAGES = 64
 THREADS = 256
+TILE = 1024
+SIZES = (1 << 13, 1 << 20, 1 << 24)  # where all are compared
+KEPT_SIZES = (1 << 18, 1 << 20, 1 << 21)  # where what stays on chip is looked at closely
 
 OURS = kernel("""
 @launch(256)
@@ -131,6 +134,7 @@ PUBLIC_NAMES = {
     "public two-counter algorithm, relaxed and fenced": FENCED,
 }
 THROUGH_MEMORY, ON_CHIP = "ours, through memory", "ours, on chip from stage to stage"
+NODES = "graph nodes"
 # Of our stages, as parts of a graph node.
 STAGE_TARGETS = {**{(THROUGH_MEMORY, 1 << n): 1 / 0.98 for n in (13, 20, 24)}, (ON_CHIP, 1 << 20): 1 / 1.5}
 
@@ -151,10 +155,81 @@ def shaped(
         if not run:  # nothing stays on chip at any of the grids
             continue
         of, _, n = name.rpartition(", ")
-        nodes = min(stages[f"graph nodes, {n}"].values())
+        nodes = min(stages[f"{NODES}, {n}"].values())
         target = STAGE_TARGETS.get((of, int(n)))
         yield Figure(f"stage of {n} elements, {of}, best grid", min(run.values()), "us", min(run.values()) / nodes,
                      "graph nodes", target)  # fmt: skip
+
+
+def elements(n: int) -> str:
+    """`8 Ki`, `16 Mi`."""
+    return f"{n >> 20} Mi" if n >= 1 << 20 else f"{n >> 10} Ki"
+
+
+def stage_tables(stages: dict[str, dict[str, float]], grids: list[int]) -> list[str]:
+    """What `shaped` makes figures of, for readers: everybody at their best grid, all grids of each size, and closely
+    what stays on chip. `stages` is by name and size, then by grid."""
+    names = list(dict.fromkeys(key.rpartition(", ")[0] for key in stages))
+    best: list[list[object]] = []
+    for n in SIZES:
+        runs = [stages.get(f"{name}, {n}") for name in names]
+        best.append([elements(n), *[min(run.values()) if run else "" for run in runs]])
+    out = [table("Microseconds per stage, at the best grid of each", ["elements", *names], best)]
+    for n in SIZES:
+        rows = []
+        for name in names:
+            run = stages.get(f"{name}, {n}")
+            if run:
+                rows.append([name, *[run.get(str(grid), "") for grid in grids]])
+        out.append(table(f"Microseconds per stage, {elements(n)} elements", ["", *[f"{g} CTAs" for g in grids]], rows))
+    closely: list[list[object]] = []
+    for n in KEPT_SIZES:
+        nodes, memory = stages[f"{NODES}, {n}"], stages[f"{THROUGH_MEMORY}, {n}"]
+        for grid, us in stages[f"{ON_CHIP}, {n}"].items():
+            tiles = -(-n // TILE // int(grid))
+            closely.append([elements(n), grid, tiles, nodes[grid], memory[grid], us, nodes[grid] / us])
+    head = ["elements", "CTAs", "tiles a CTA", "graph nodes", "through memory", "on chip", "graph / on chip"]
+    out.append(table("Microseconds per stage where tiles stay on chip, all at the same grid", head, closely))
+    return out
+
+
+class Stages:
+    """Microseconds per stage of everybody: `x = x * 0.5 + 1` over the whole buffer, then a barrier or a new launch."""
+
+    def __init__(self, opponents: dict[str, object], plain: object) -> None:
+        self.opponents, self.plain = opponents, plain
+        self.bar = cupy.zeros(2, numpy.int32)
+
+    def of(self, n: int, grids: list[int], *, everybody: bool) -> Iterator[tuple[str, dict[int, float]]]:
+        """Of `n` elements, by grid; otherwise only ours and graph nodes, at the grids where something stays on chip."""
+        x = cupy.zeros(n, numpy.float32)
+        stays = [g for g in grids if self._stays(x, g)]
+        many = grids if everybody else stays
+        yield THROUGH_MEMORY, {g: self._own(x, g, False) for g in many}
+        yield ON_CHIP, {g: self._own(x, g, True) for g in stays}
+        for name, function in self.opponents.items() if everybody else ():
+            yield name, {g: self._staged(function, x, g) for g in many}
+        yield NODES, {g: micros(lambda g=g: self._chain(x, g), repeat=10) / STAGES for g in many}
+        if everybody:
+            one_by_one = {"repeat": 5, "warm": 1, "captured": False}
+            yield "plain launches", {g: micros(lambda g=g: self._chain(x, g), **one_by_one) / STAGES for g in many}
+
+    def _stays(self, x: cupy.ndarray, g: int) -> bool:
+        return any("stays on chip" in note for note in STAGED.plan(x, count=1, grid=g).notes)
+
+    def _own(self, x: cupy.ndarray, g: int, keep: bool) -> float:
+        x.fill(2.0 + 2.0**20)
+        STAGED(x, count=10, grid=g, timeout=10.0, keep=keep)
+        assert bool((x == 2.0 + 2.0**10).all()), "the stages are wrong"
+        return micros(lambda: STAGED(x, count=STAGES, grid=g, timeout=10.0, keep=keep)) / STAGES
+
+    def _staged(self, function: object, x: cupy.ndarray, g: int) -> float:
+        arguments = (x, numpy.int64(len(x) // 4), self.bar, numpy.int32(STAGES))
+        return micros(lambda: function((g,), (THREADS,), arguments)) / STAGES  # type: ignore[operator]
+
+    def _chain(self, x: cupy.ndarray, g: int) -> None:
+        for _ in range(STAGES):
+            self.plain((g,), (THREADS,), (x, numpy.int64(len(x) // 4)))  # type: ignore[operator]
 
 
 def main() -> None:
@@ -200,51 +275,25 @@ def main() -> None:
         for _ in range(BARRIERS):
             empty((g,), (THREADS,), (bar,))
 
-    each("graph nodes", {g: micros(lambda g=g: launches(g), repeat=10) / BARRIERS for g in grids})
+    each(NODES, {g: micros(lambda g=g: launches(g), repeat=10) / BARRIERS for g in grids})
     single = {g: micros(lambda g=g: launches(g), repeat=5, warm=1, captured=False) / BARRIERS for g in grids}
     each("plain launches", single)
     tables = [table(f"Microseconds per barrier, {BARRIERS} back to back", ["", *[f"{g} CTAs" for g in grids]], rows)]
 
-    stage_figures: dict[str, dict[str, float]] = {}
-    for n in (1 << 13, 1 << 20, 1 << 24):
-        x = cupy.zeros(n, numpy.float32)
-        rows = []
-        many = [g for g in grids if g <= n // 1024 or g == multiprocessors]
-
-        def both(name: str, run: dict[int, float], n: int = n, rows: list[list[object]] = rows) -> None:
-            stage_figures[f"{name}, {n}"] = {str(grid): number for grid, number in run.items()}
-            rows.append([name, *[run.get(grid, "") for grid in grids]])
-
-        def staged(function: object, g: int, x: cupy.ndarray = x, n: int = n) -> float:
-            arguments = (x, numpy.int64(n // 4), bar, numpy.int32(STAGES))
-            return micros(lambda: function((g,), (THREADS,), arguments)) / STAGES  # type: ignore[operator]
-
-        def own(g: int, keep: bool, x: cupy.ndarray = x) -> float:
-            x.fill(2.0 + 2.0**20)
-            STAGED(x, count=10, grid=g, timeout=10.0, keep=keep)
-            assert bool((x == 2.0 + 2.0**10).all()), "the stages are wrong"
-            return micros(lambda: STAGED(x, count=STAGES, grid=g, timeout=10.0, keep=keep)) / STAGES
-
-        both(THROUGH_MEMORY, {g: own(g, False) for g in many})
-        stays = [g for g in many if any("stays on chip" in note for note in STAGED.plan(x, count=1, grid=g).notes)]
-        both(ON_CHIP, {g: own(g, True) for g in stays})
-        if synced is not None:
-            both(GRID_SYNC_NAME, {g: staged(synced.get_function("stages"), g) for g in many})
-        for name, built in public.items():
-            both(name, {g: staged(built.get_function("stages"), g) for g in many})
-        one = plain.get_function("one")
-
-        def chain(g: int, x: cupy.ndarray = x, n: int = n, one: object = one) -> None:
-            for _ in range(STAGES):
-                one((g,), (THREADS,), (x, numpy.int64(n // 4)))
-
-        both("graph nodes", {g: micros(lambda g=g: chain(g), repeat=10) / STAGES for g in many})
-        single = {g: micros(lambda g=g: chain(g), repeat=5, warm=1, captured=False) / STAGES for g in many}
-        both("plain launches", single)
-        tables.append(table(f"Microseconds per stage, {n} elements", ["", *[f"{g} CTAs" for g in grids]], rows))
+    stages: dict[str, dict[str, float]] = {}
+    built = {} if synced is None else {GRID_SYNC_NAME: synced}
+    opponents = {name: made.get_function("stages") for name, made in {**built, **public}.items()}
+    measured = Stages(opponents, plain.get_function("one"))
+    for n in sorted({*SIZES, *KEPT_SIZES}):
+        many = [g for g in grids if g <= n // TILE or g == multiprocessors]
+        if n not in SIZES:
+            many = [g for g in many if g >= multiprocessors]
+        for name, run in measured.of(n, many, everybody=n in SIZES):
+            stages[f"{name}, {n}"] = {str(grid): number for grid, number in run.items()}
     launch.synchronize()
-    kept = {"us a barrier": figures, "us a stage": stage_figures}
-    finish("Barriers", tables, kept, shaped(figures, stage_figures, multiprocessors))
+    tables += stage_tables(stages, grids)
+    kept = {"us a barrier": figures, "us a stage": stages}
+    finish("Grid barriers", tables, kept, shaped(figures, stages, multiprocessors))
 
 
 if __name__ == "__main__":

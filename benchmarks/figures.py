@@ -135,6 +135,14 @@ def finish(
         path.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
 
+def cannot(why: str) -> None:
+    """Instead of `finish`, where a script lacks what it measures with: says so, and is no failure."""
+    print(f"not measured: {why}")
+    path = json_path()
+    if path is not None:
+        path.write_text(json.dumps({"skipped": why}) + "\n", encoding="utf-8")
+
+
 def json_path() -> Path | None:
     """The FILE of `--json FILE`."""
     words = sys.argv

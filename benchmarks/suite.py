@@ -60,6 +60,7 @@ PARTS = (
     Part("barrier", "barrier.py", "grid barriers and stages between them", needs_gpu=True),
     Part("stream", "stream.py", "kernels that move memory", needs_gpu=True),
     Part("gemm", "gemm.py", "products", needs_gpu=True),
+    Part("headers", "headers.py", "products by NVIDIA's header libraries", (), ("--no-compile",), needs_gpu=True),
     Part("attention", "attention.py", "attention", needs_gpu=True),
     Part("schedules", "schedules.py", "ordinary kernels by persistent workers", needs_gpu=True),
     Part("fusions", "fusions.py", "several kernels as one launch", needs_gpu=True),
@@ -79,6 +80,8 @@ class Result:
     skipped: str = ""
     failed: str = ""
     before: dict[str, float] = field(default_factory=dict)  # by the name of a figure
+    before_date: str = ""  # of the run that `before` is from
+    kept: str = ""  # the file that the next run is compared with
 
 
 def chosen(names: Sequence[str], parts: Sequence[Part] = PARTS) -> list[Part]:
@@ -127,6 +130,8 @@ def one(part: Part, *, quick: bool) -> Result:
         if code or not path.is_file():
             return Result(part.name, failed=f"exit code {code}: {lines[-1] if lines else 'it said nothing'}")
         kept = json.loads(path.read_text(encoding="utf-8"))
+    if "skipped" in kept:
+        return Result(part.name, skipped=kept["skipped"])
     return Result(
         part.name, kept["title"], kept["machine"], [figure_of(one) for one in kept["figures"]], kept["tables"]
     )
@@ -151,19 +156,19 @@ def compared(root: Path, results: Sequence[Result], *, quick: bool) -> None:
         try:
             runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
             last = next((r for r in reversed(runs) if r["part"] == result.name), None)
-            result.before = {} if last is None else {f["name"]: float(f["value"]) for f in last["figures"]}
+            if last is not None:
+                result.before = {f["name"]: float(f["value"]) for f in last["figures"]}
+                result.before_date = last["machine"].get("date", "an unknown day")
         except (OSError, ValueError, KeyError, TypeError):
             runs = []
         kept = {"part": result.name, "machine": result.machine, "figures": [asdict(one) for one in result.figures]}
-        _write(path, json.dumps({"runs": [*runs, kept][-KEPT * len(PARTS) :]}, indent=1))
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        put(str(path), lambda stream: stream.write(text.encode()))
-    except OSError as error:
-        print(f"these results are not kept: {error}", file=sys.stderr)
+        text = json.dumps({"runs": [*runs, kept][-KEPT * len(PARTS) :]}, indent=1).encode()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            put(str(path), lambda stream, text=text: stream.write(text))  # type: ignore[misc]
+            result.kept = str(path)
+        except OSError as error:
+            print(f"these results are not kept: {error}", file=sys.stderr)
 
 
 # --- what is printed -------------------------------------------------------------------------------------------
@@ -172,7 +177,7 @@ def _write(path: Path, text: str) -> None:
 def as_dict(result: Result) -> dict[str, Any]:
     return {
         "part": result.name, "title": result.title, "machine": result.machine, "skipped": result.skipped,
-        "failed": result.failed,
+        "failed": result.failed, "before_date": result.before_date or None, "kept": result.kept or None,
         "figures": [
             {**asdict(one), "met": one.is_met, "before": result.before.get(one.name)} for one in result.figures
         ],
@@ -210,12 +215,17 @@ def text(results: Sequence[Result]) -> str:
         lines = [(*cells(one), change(one, result.before)) for one in result.figures]
         widths = [max(len(line[i]) for line in lines) for i in range(6)]
         out += ["  " + "  ".join(c.ljust(w) for c, w in zip(line, widths)).rstrip() for line in lines]
+        if result.before:
+            out.append(f"  compared with the run of {result.before_date} on this machine")
         out.append("")
     over = missed(results)
     for result, one in over:
         out.append(f"budget missed: {result.name}: {one.name}: {' '.join(filter(None, cells(one)[1:4]))}")
     if not over and any(one.is_met for result in results for one in result.figures):
         out.append("every budget that was measured is met")
+    kept = sorted({result.kept for result in results} - {""})
+    if kept:
+        out += ["", f"the next run is compared with these figures, kept in {' and '.join(kept)}"]
     return "\n".join(out).rstrip() + "\n"
 
 

@@ -18,6 +18,8 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 import suite  # noqa: E402
 from figures import Figure, cells, figure_of, leaves, number  # noqa: E402
 
+from tests.command import Done, phobos  # noqa: E402
+
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -26,8 +28,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def checkout(folder: Path, **scripts: str) -> Path:
-    """The package in a checkout whose benchmarks are these."""
-    (folder / "phobos").symlink_to(ROOT / "phobos")
+    """A checkout's benchmarks, of which the scripts are these."""
     (folder / "benchmarks").mkdir()
     for name in ("suite.py", "figures.py"):
         shutil.copy(ROOT / "benchmarks" / name, folder / "benchmarks" / name)
@@ -38,18 +39,11 @@ def checkout(folder: Path, **scripts: str) -> Path:
     return folder
 
 
-def bench(folder: Path, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-    # The package is a link, and is asked where it lies: a copy of its root says so.
-    program = (
-        "import sys, phobos.cli.bench as b\n"
-        f"b._folder = lambda: {str(folder / 'benchmarks')!r}\n"
-        "from phobos.cli import main\n"
-        "sys.exit(main(['bench', *sys.argv[1:]]))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program, *words], capture_output=True, text=True, timeout=100,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+def bench(folder: Path, *words: str, code: int = 0) -> Done:
+    """The command, which looks for the benchmarks of its own checkout, where they are of this one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("phobos.cli.bench._folder", lambda: str(folder / "benchmarks"))
+        done = phobos("bench", *words)
     assert done.returncode == code, done.stdout + done.stderr
     return done
 
@@ -57,7 +51,7 @@ def bench(folder: Path, *words: str, code: int = 0) -> subprocess.CompletedProce
 START = 'finish("Start", [Figure("check", {ms}, "ms", target=250), Figure("bare", 12.5, "ms")], {{"python": "3"}})\n'
 
 
-def test_figures_are_collected_compared_and_judged(tmp_path: Path) -> None:
+def test_figures_are_collected_compared_and_judged(tmp_path: Path, cache: Path) -> None:
     folder = checkout(tmp_path, start="print('noise')\n" + START.format(ms=200))
     first = json.loads(bench(folder, "start", "--json").stdout)["parts"]
     assert [part["part"] for part in first] == ["start"] and first[0]["machine"] == {"python": "3"}
@@ -69,6 +63,10 @@ def test_figures_are_collected_compared_and_judged(tmp_path: Path) -> None:
     (folder / "benchmarks/start.py").write_text("from figures import Figure, finish\n" + START.format(ms=300))
     shown = bench(folder, "start").stdout
     assert "was 200 (+50 %)" in shown and "12.5 ms" in shown and "as before" in shown
+    assert "compared with the run of an unknown day on this machine" in shown
+    (kept,) = (cache / "bench").glob("*.json")
+    assert f"the next run is compared with these figures, kept in {kept}\n" in shown
+    assert first[0]["kept"] == str(kept) and first[0]["before_date"] is None
     assert "budget missed: start: check: 300 ms <= 250" in shown
     bench(folder, "start", "--fail-on-budget", code=1)
     (folder / "benchmarks/start.py").write_text("from figures import Figure, finish\n" + START.format(ms=250))
@@ -91,6 +89,13 @@ def test_a_script_that_fails_is_a_line_and_not_the_end(tmp_path: Path) -> None:
     done = bench(folder, "start", "frontend", "lsp", code=2)
     assert "start: FAILED, exit code 1: it broke" in done.stdout and "Front end (python 3)" in done.stdout
     assert "lsp: FAILED, exit code 0: it said nothing" in done.stdout and "Traceback" not in done.stderr
+
+
+def test_a_script_that_lacks_what_it_measures_with_is_skipped_and_says_why(tmp_path: Path) -> None:
+    lacks = "from figures import cannot\ncannot('the headers are not there')\n"
+    done = bench(checkout(tmp_path, start=lacks), "start", "--results")
+    assert done.stdout == "start: skipped, the headers are not there\n"
+    assert (tmp_path / "benchmarks" / "RESULTS.md").read_text() == "# Measured\n\nWords by hand.\n"
 
 
 def test_parts_that_want_a_card_are_skipped_by_name(tmp_path: Path) -> None:
