@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from phobos.lowering import ops
 from phobos.semantics import ir
 from phobos.semantics.walking import blocks_of as blocks
 from phobos.semantics.walking import evaluated_by, operands, subscripts
-
-
-def every(expression: ir.Expression) -> Iterator[ir.Expression]:
-    """The expression and everything inside it."""
-    stack = [expression]
-    while stack:
-        one = stack.pop()
-        yield one
-        stack += operands(one)
+from phobos.semantics.walking import inside as every
+from phobos.semantics.walking import statements_of as statements
 
 
 def expressions(statement: ir.Statement) -> tuple[ir.Expression, ...]:
@@ -27,14 +18,6 @@ def expressions(statement: ir.Statement) -> tuple[ir.Expression, ...]:
         case ops.Dot(left=left, right=right):
             return (left, right)
     return evaluated_by(statement)
-
-
-def statements(block: ir.Block) -> Iterator[ir.Statement]:
-    """Every statement of a block at any depth, in the order of the text."""
-    for statement in block.statements:
-        yield statement
-        for inner in blocks(statement):
-            yield from statements(inner)
 
 
 def is_tile(type_: ir.Type) -> bool:

@@ -19,9 +19,9 @@ from phobos.runtime.detections import words_of
 from phobos.runtime.faults import confirmed, raised, refusal
 from phobos.runtime.placing import Extents, Placement, place
 from phobos.runtime.plan import Check, PhasePlan, Plan
-from phobos.runtime.reference.code import code_of
+from phobos.runtime.reference.compiling import code_of
+from phobos.runtime.reference.evaluation import NotExecutable
 from phobos.runtime.reference.execute import Options, Outcome, execute_phases
-from phobos.runtime.reference.expressions import NotExecutable
 from phobos.runtime.reference.faults import Fault
 from phobos.runtime.reference.numbers import DTYPES, Array
 from phobos.runtime.reference.races import TooLarge

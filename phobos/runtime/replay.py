@@ -19,8 +19,8 @@ from phobos.diagnostic import Diagnostic, Span
 from phobos.language.scalars import FLOATS
 from phobos.runtime.faults import FAMILIES
 from phobos.runtime.lanes import Lane, Panel, State, as_text
+from phobos.runtime.reference.evaluation import NotExecutable
 from phobos.runtime.reference.execute import Options, execute
-from phobos.runtime.reference.expressions import NotExecutable
 from phobos.runtime.reference.faults import Fault, Site
 from phobos.runtime.reference.numbers import DTYPES
 from phobos.runtime.reference.races import TooLarge

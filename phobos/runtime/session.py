@@ -537,13 +537,12 @@ def _verify(request: Request, done: _Done, given: Arguments, options: LaunchOpti
 def _moved(bound: Bound) -> int:
     """Bytes that a kernel must move at least: each tensor it reads once, each tensor it writes once."""
     from phobos.runtime.conditions import stored_tensors
-    from phobos.runtime.reference.code import parts
     from phobos.semantics import ir
-    from phobos.semantics.values import statements_of
+    from phobos.semantics.walking import everything_in, statements_of
 
     read: set[str] = set()
     for statement in statements_of(bound.program.body):
-        for part in parts(statement):
+        for part in everything_in(statement):
             if isinstance(part, ir.Load) and isinstance(part.access.base, ir.Tensor):
                 read.add(part.access.base.name)
             elif isinstance(part, ir.TensorRef):

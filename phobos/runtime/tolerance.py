@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from phobos.runtime.reference.code import parts
 from phobos.semantics import ir
-from phobos.semantics.values import statements_of
+from phobos.semantics.walking import everything_in, statements_of
 from phobos.value import value
 
 if TYPE_CHECKING:
@@ -51,8 +50,8 @@ def tolerance_of(bound: Bound, tensor: str, *, on_gpu: bool) -> Tolerance:
     computed = {dtype}
     called: set[str] = set()
     for statement in statements_of(program.body):
-        for part in parts(statement):
-            if isinstance(part, ir.Expression) and isinstance(part.type, (ir.ScalarT, ir.TileT)):
+        for part in everything_in(statement):
+            if isinstance(part.type, (ir.ScalarT, ir.TileT)):
                 if part.type.dtype in UNIT:
                     computed.add(part.type.dtype)
                 if isinstance(part, ir.BuiltinCall):

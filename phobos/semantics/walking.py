@@ -90,6 +90,12 @@ def evaluated_by(statement: ir.Statement) -> tuple[ir.Expression, ...]:
     return expressions_in(statement)
 
 
+def everything_in(statement: ir.Statement) -> Iterator[ir.Expression]:
+    """Every expression that a statement evaluates itself, and all that is inside them."""
+    for expression in evaluated_by(statement):
+        yield from inside(expression)
+
+
 def statements_of(block: ir.Block) -> Iterator[ir.Statement]:
     """Every statement at any depth, in the order of the text."""
     stack = list(reversed(block.statements))

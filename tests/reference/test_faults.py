@@ -617,13 +617,14 @@ kernel k(X: tensor<f32>[N], n: i32) {
     assert error.kind == "bad-step" and error.blocks == (2,) and line_of(text, error) == 3
 
 
+@pytest.mark.parametrize("change", ["= A[p :+ 1, :] {op}", "{op}="])
 @pytest.mark.parametrize("op", ["/", "%"])
-def test_division_by_nought(op: str) -> None:
+def test_division_by_nought(op: str, change: str) -> None:
     text = f"""
 kernel k(A: tensor<i32>[M, 4], Y: tensor<i64>[M], n: i32) {{
   let p = ctx.block.x
   Y[p] = 100 {op} (p - n)
-  A[p :+ 1, :] = A[p :+ 1, :] {op} (A[p :+ 1, :] - 5)
+  A[p :+ 1, :] {change.format(op=op)} (A[p :+ 1, :] - 5)
 }}
 """
     a = np.full((3, 4), 9, np.int32)

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from phobos.runtime.reference.code import ATOMIC, BARRIER, BRANCH, END, JUMP, ROUND, RUN, Code, code_of, side_by_side
+from phobos.runtime.reference.code import ATOMIC, BARRIER, BRANCH, END, JUMP, ROUND, RUN, Code, side_by_side
+from phobos.runtime.reference.compiling import code_of
 from phobos.runtime.reference.deadlocks import explain
 from phobos.runtime.reference.faults import Fault, Site
 from phobos.runtime.reference.group import Group, Split, merge

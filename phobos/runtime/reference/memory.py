@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from phobos.runtime.reference.code import parts, walk
 from phobos.runtime.reference.machine import Machine
 from phobos.runtime.reference.numbers import DTYPES
 from phobos.semantics import ir
 from phobos.semantics.poly import Atom, Poly
+from phobos.semantics.walking import everything_in, statements_of
 
 TEMPORARIES = 256 << 20  # bytes of tiles that a batch may hold at once
 CACHED = 512 << 10  # bytes of the largest tile of a batch: what stays in a core's own cache is several times as fast
@@ -25,10 +25,9 @@ def footprint(machine: Machine) -> tuple[int, int]:
     for variable in program.variables:
         if variable.kind != "view":
             held += _bytes(machine, variable.type)
-    for statement in walk(program.body):
-        for part in parts(statement):
-            if isinstance(part, ir.Expression):
-                largest = max(largest, _bytes(machine, part.type))
+    for statement in statements_of(program.body):
+        for part in everything_in(statement):
+            largest = max(largest, _bytes(machine, part.type))
     return largest, held
 
 

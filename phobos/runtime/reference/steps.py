@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from phobos.runtime.reference.code import ATOMIC, RUN, Code, Instruction, parts
+from phobos.runtime.reference.code import ATOMIC, RUN, Code, Instruction
 from phobos.runtime.reference.memory import cells
 from phobos.semantics import ir
+from phobos.semantics.walking import everything_in
 from phobos.value import replace, value
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def cost(statement: ir.Statement, machine: Machine) -> int:
         return 0
     threads = machine.program.launch.threads
     total = 0
-    for part in parts(statement):
+    for part in everything_in(statement):
         if isinstance(part, OPERATIONS) and isinstance(part.type, ir.TileT):
             total += -(-_elements(part, machine) // threads)
     if isinstance(statement, ir.Store) and not statement.access.is_point:
