@@ -17,7 +17,7 @@ from gpu_common import finish, micros, table
 import phobos
 from phobos.codegen import cache
 from phobos.runtime.cuda import driver, launch
-from phobos.runtime.cuda.launch import Ready
+from phobos.runtime.cuda.preparing import Ready, prepared
 from phobos.runtime.cuda.streams import stream_of
 from phobos.runtime.kernel import Kernels, LaunchOptions
 
@@ -141,7 +141,7 @@ def launcher(kernel: phobos.Kernel, given: dict[str, Any], schedule: str, grid: 
 def one_partition(kernel: phobos.Kernel, given: dict[str, Any]) -> Callable[[], None]:
     """The blocked schedule with one partition over the ids of both phases: its loops written anew."""
     options = LaunchOptions(schedule="persistent-blocked", grid=132)
-    ready = launch.prepared(kernel, kernel.bound((), given, {}), options)
+    ready = prepared(kernel, kernel.bound((), given, {}), options)
     emitted = ready.loaded.compiled.emitted
     parts = emitted.text.split(OWN)
     assert len(parts) == 3, "the loops of the blocked schedule look otherwise"

@@ -125,12 +125,16 @@ def package() -> str:
     """Size and time of every file that has a part in what is spelled, or in what is said of a kernel."""
     root = Path(__file__).resolve().parents[1]
     found = []
-    for room in ("syntax", "language", "semantics", "lowering", "codegen", "check", "check/rules"):
+    folders = [str(root / room) for room in ("syntax", "language", "semantics", "lowering", "codegen", "check")]
+    while folders:
         with contextlib.suppress(OSError):
-            for entry in os.scandir(root / room):
-                state = entry.stat()
-                found.append(f"{room}/{entry.name}:{state.st_size}:{state.st_mtime_ns}")
-    return "\n".join(sorted(one for one in found if ".py:" in one or ".lark:" in one))
+            for entry in os.scandir(folders.pop()):
+                if entry.name.endswith((".py", ".lark")):
+                    state = entry.stat()
+                    found.append(f"{entry.path[len(str(root)) :]}:{state.st_size}:{state.st_mtime_ns}")
+                elif entry.is_dir():
+                    folders.append(entry.path)
+    return "\n".join(sorted(found))
 
 
 def kept() -> Kept:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from phobos.errors import LaunchError
+from phobos.runtime.device import number_of
 from phobos.value import value
 
 NAMES = {
@@ -173,13 +174,13 @@ def in_host_memory(name: str, held: Given) -> Any:
         return held.array
     import numpy as np
 
-    from phobos.runtime.cuda import driver, host
+    from phobos.runtime.cuda import driver
     from phobos.runtime.reference.numbers import DTYPES
 
     made = np.empty(held.shape, DTYPES[held.dtype])
     if made.nbytes and held.nbytes != made.nbytes:
         raise LaunchError(f"argument `{name}` has rows apart: give a contiguous array")
-    with driver.on(host.number_of(held.device)):
+    with driver.on(number_of(held.device)):
         driver.synchronize()
         driver.copy_out(made.ctypes.data, held.pointer, made.nbytes)
     return made

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from phobos.runtime.binding import Bound
+from phobos.errors import LaunchError
+from phobos.runtime.binding import Bound, barrier_tensors
 from phobos.runtime.faults import refusal
 from phobos.runtime.plan import Check
 from phobos.semantics import ir
@@ -71,3 +72,42 @@ def apart(bound: Bound) -> list[Check]:
         how = "one array, which is fine here" if same and one.overlaps(other) else "apart in memory"
         checks.append(Check(f"`{first}` and `{second}` do not overlap", how, bound.line(obligation.span)))
     return checks
+
+
+def writeable(bound: Bound) -> None:
+    """No tensor that the kernel stores to may be read-only. Raises LaunchError."""
+    for name in stored_tensors(bound.program):
+        held = bound.tensors.get(name)
+        if held is not None and not held.writeable:
+            raise refusal(
+                bound.module, bound.unit, None, f"argument `{name}` is read-only, but the kernel stores to it",
+                bound.program.tensors[name].span,
+            )  # fmt: skip
+
+
+def barriers_brought(bound: Bound) -> list[Check]:
+    """Each barrier tensor: supplied by the runtime, or brought, and then i32 with its elements along the first axis.
+
+    Raises LaunchError. Whether the count of one that is brought is 0 only its memory tells.
+    """
+    checks: list[Check] = []
+    for name in sorted(barrier_tensors(bound.program)):
+        held = bound.tensors.get(name)
+        if held is None:
+            checks.append(Check(f"barrier tensor `{name}`", "supplied by the runtime", None))
+            continue
+        if held.dtype != "i32" or not held.shape or held.shape[0] < 2 or any(n != 1 for n in held.shape[1:]):
+            raise bad_barrier(
+                bound, name, f"has shape {held.shape} of {held.dtype}, at least 2 elements of i32 are needed"
+            )
+        line = bound.line(bound.program.tensors[name].span)
+        checks.append(Check(f"barrier tensor `{name}`", f"i32, {held.shape[0]} elements, brought", line))
+    return checks
+
+
+def bad_barrier(bound: Bound, name: str, wrong: str) -> LaunchError:
+    return refusal(
+        bound.module, bound.unit, "bad-barrier-tensor", f"barrier tensor `{name}` {wrong}",
+        bound.program.tensors[name].span,
+        help="leave it out and the runtime supplies one, or pass a zeroed i32 array of 2 elements",
+    )  # fmt: skip

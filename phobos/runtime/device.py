@@ -50,3 +50,8 @@ def chosen(asked: str) -> tuple[str, str]:
     if number >= count:
         raise ValueError(f"no such device {asked}: {said if not count else f'there are {count}, counted from 0'}")
     return f"cuda:{number}", "as asked for"
+
+
+def number_of(device: str) -> int:
+    """The N of "cuda:N"; 0 where none is named."""
+    return int(device.partition(":")[2] or 0)

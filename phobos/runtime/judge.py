@@ -13,8 +13,8 @@ import numpy as np
 from phobos.diagnostic import Diagnostic, Span
 from phobos.errors import LaunchError
 from phobos.runtime import gate
-from phobos.runtime.binding import Bound
-from phobos.runtime.conditions import aligned, apart, stored_tensors
+from phobos.runtime.binding import Bound, barrier_tensors
+from phobos.runtime.conditions import aligned, apart, bad_barrier, barriers_brought, writeable
 from phobos.runtime.detections import words_of
 from phobos.runtime.faults import confirmed, raised, refusal
 from phobos.runtime.placing import Extents, Placement, place
@@ -133,15 +133,10 @@ def prepare(
         work = work_of(bound, schedule, placement.grid, fit)
     program = bound.program
     checks += placement.checks
-    checks += barrier_ready(bound)
+    checks += barriers_brought(bound)
+    _counts_are_zero(bound)
     checks += apart(bound)
-    for name in stored_tensors(program):
-        held = bound.tensors.get(name)
-        if held is not None and not held.writeable:
-            raise refusal(
-                bound.module, bound.unit, None, f"argument `{name}` is read-only, but the kernel stores to it",
-                program.tensors[name].span,
-            )  # fmt: skip
+    writeable(bound)
     arrays = {name: held.array for name, held in bound.tensors.items()}
     for name, shape in bound.supplied.items():
         arrays[name] = np.zeros(shape, np.int32)
@@ -261,32 +256,12 @@ def _bytes_of(shape: tuple[int, ...], dtype: str) -> int:
     return math.prod(shape) * int(np.dtype(DTYPES[dtype]).itemsize)
 
 
-def barrier_ready(bound: Bound) -> list[Check]:
-    """A barrier tensor that the caller brought: at least 2 elements, and a count of zero."""
-    from phobos.runtime.binding import barrier_tensors
-
-    checks: list[Check] = []
-    for name in sorted(barrier_tensors(bound.program)):
-        tensor = bound.program.tensors[name]
-        held = bound.tensors.get(name)
-        if held is None:
-            checks.append(Check(f"barrier tensor `{name}`", "supplied by the runtime", None))
-            continue
-        size = held.shape[0] if held.shape else 0
-        wrong = None
-        if tensor.dtype != "i32":
-            wrong = f"holds {tensor.dtype}, a barrier needs i32"
-        elif size < 2 or any(n != 1 for n in held.shape[1:]):
-            wrong = f"has shape {held.shape}, a barrier needs at least 2 elements along its leading dimension"
-        elif int(held.array.reshape(-1)[0]) != 0:
-            wrong = f"starts with {int(held.array.reshape(-1)[0])}, its count must be 0 before a launch"
-        if wrong is not None:
-            raise refusal(
-                bound.module, bound.unit, "bad-barrier-tensor", f"barrier tensor `{name}` {wrong}", tensor.span,
-                help="leave it out and the runtime supplies one, or pass a zeroed i32 array of 2 elements",
-            )  # fmt: skip
-        checks.append(Check(f"barrier tensor `{name}`", f"i32, {size} elements, count 0", bound.line(tensor.span)))
-    return checks
+def _counts_are_zero(bound: Bound) -> None:
+    """A barrier tensor that the caller brought must not have counted anything yet. Raises LaunchError."""
+    for name in sorted(barrier_tensors(bound.program) & set(bound.tensors)):
+        count = int(bound.tensors[name].array.reshape(-1)[0])
+        if count != 0:
+            raise bad_barrier(bound, name, f"starts with {count}, its count must be 0 before a launch")
 
 
 def _target_resident(kernel: Kernel, program: Program) -> tuple[int, str]:

@@ -479,7 +479,7 @@ class Kernel:
         module, unit = self.analysed(constants)
         self.demand(module, unit, on_device=False)
         from phobos.runtime.cuda import driver
-        from phobos.runtime.cuda.launch import resident_blocks
+        from phobos.runtime.cuda.preparing import resident_blocks
 
         current = driver.current_device() if device is None else device
         return resident_blocks(self, unit.program, current or 0)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from phobos.errors import CheckError, LaunchError
+from phobos.runtime.device import number_of
 from phobos.runtime.faults import said_of
 from phobos.runtime.placing import ASKED
 from phobos.value import replace, value
@@ -97,8 +98,8 @@ def _agrees(bound: Bound, options: LaunchOptions, held: dict[str, int], constant
 def _multiprocessors(bound: Bound, options: LaunchOptions) -> int:
     if bound.device == "cpu":
         return 1
-    from phobos.runtime.cuda import driver, host
+    from phobos.runtime.cuda import driver
 
-    number = host.number_of(bound.device)
+    number = number_of(bound.device)
     with driver.on(number):
         return max(driver.multiprocessors(number) - options.reserved_sms, 1)

@@ -16,7 +16,7 @@ from phobos.codegen import cards
 from phobos.codegen.emitted import Emitted
 from phobos.lowering.options import Options
 from phobos.runtime import compiling
-from phobos.runtime.cuda import driver, launch
+from phobos.runtime.cuda import driver, launch, loading
 from tests.codegen import host
 
 
@@ -89,8 +89,9 @@ class FakeDriver:
         }.items():
             monkeypatch.setattr(driver, name, value)
         monkeypatch.setattr(driver, "on", _nothing)
-        monkeypatch.setattr(launch, "build", built)
-        for name in ("_loaded", "_channels", "_in_flight", "_pending"):
+        monkeypatch.setattr(loading, "build", built)
+        monkeypatch.setattr(loading, "_loaded", {})
+        for name in ("_channels", "_in_flight", "_pending"):
             monkeypatch.setattr(launch, name, {})
         monkeypatch.setattr(launch, "_seen_barriers", set())
         assert cards.arch_of(9, 0) == "sm_90a"

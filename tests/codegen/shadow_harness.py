@@ -95,7 +95,7 @@ extern "C" int play(int count, const int* counts, const int* steps, unsigned gen
 
 @cache
 def library() -> ctypes.CDLL:
-    from phobos.codegen.device_shadows import SHADOWS
+    from phobos.codegen.device.shadows import SHADOWS
 
     pieces = [PIECES[name] for name in NEEDED] + list(SHADOWS.values())
     pieces = [PIECES["ph_f16"], PIECES["ph_bf16"], PIECES["ph_inside"], *pieces]

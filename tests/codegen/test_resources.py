@@ -214,6 +214,14 @@ for turn in range(60):
 """
 
 
+@pytest.mark.parametrize("room", ["syntax", "language", "semantics", "lowering", "codegen", "check"])
+def test_every_file_of_the_rooms_that_spell_a_kernel_counts(room: str) -> None:
+    """In whatever folder of the room: an edit there makes another text, or another verdict."""
+    package = Path(cache.__file__).parents[1]
+    known = {line.split(":")[0] for line in cache.package().splitlines()}
+    assert known >= {f"/{file.relative_to(package).as_posix()}" for file in (package / room).rglob("*.py")}
+
+
 def test_many_processes_share_the_cache_and_none_reads_half_a_file(tmp_path: Path) -> None:
     own = {**os.environ, "PHOBOS_CACHE": str(tmp_path)}
     running = [subprocess.Popen([sys.executable, "-c", SHARING, str(n)], env=own) for n in range(4)]

@@ -16,7 +16,7 @@ import pytest
 from phobos.codegen.emitted import Emitted
 from phobos.lowering.options import Options
 from phobos.runtime import compiling
-from phobos.runtime.cuda import driver, launch
+from phobos.runtime.cuda import driver, launch, loading
 from tests.codegen import host
 
 INVALID_CONTEXT, INVALID_HANDLE, NOT_FOUND = 201, 400, 500
@@ -52,8 +52,9 @@ class TwoCards:
         monkeypatch.setattr(driver, "library", lambda: self)
         for cached in (driver.device_count, driver.handle, driver.device_name, driver.attribute, driver._primary):
             cached.cache_clear()
-        monkeypatch.setattr(launch, "build", built)
-        for name in ("_loaded", "_channels", "_in_flight", "_pending"):
+        monkeypatch.setattr(loading, "build", built)
+        monkeypatch.setattr(loading, "_loaded", {})
+        for name in ("_channels", "_in_flight", "_pending"):
             monkeypatch.setattr(launch, name, {})
         monkeypatch.setattr(launch, "_seen_barriers", set())
         monkeypatch.setattr(launch, "_used", set())

@@ -88,14 +88,14 @@ TILED = ROWS.replace("[4, 8]", "[8, 16]")
 def another_machine(folder: str) -> int:
     """On a worker: nothing was compiled here, and nothing can be."""
     from phobos.codegen import cache, nvrtc
-    from phobos.runtime.cuda import launch
+    from phobos.runtime.cuda import loading
 
     def refuses(*given: Any) -> Any:
         raise RuntimeError("compiled on a worker")
 
     os.environ["PHOBOS_CACHE"] = folder
     cache._lent.clear()
-    launch._loaded.clear()
+    loading._loaded.clear()
     nvrtc.compile_text = refuses
     return os.getpid()
 

@@ -7,7 +7,7 @@ import pytest
 
 from phobos.codegen import cards
 from phobos.errors import CheckError, LaunchError
-from phobos.runtime.cuda import driver, launch
+from phobos.runtime.cuda import driver, launch, loading
 from phobos.runtime.kernel import Kernels, kernel
 from tests.cuda.conftest import ORDINARY
 from tests.cuda.test_conformance import FILES
@@ -103,7 +103,7 @@ def test_the_table_of_cards_agrees_with_the_driver(cupy) -> None:
         for path in FILES:
             for one in Kernels(str(path), path.read_text()):
                 module, unit = one.analysed()
-                loaded = launch._load(module, unit, Options(arch=arch), 0, context)
+                loaded = loading.load(module, unit, Options(arch=arch), 0, context)
                 made = loaded.compiled
                 assert made.registers == loaded.registers, path
                 assert made.shared_bytes == loaded.shared_bytes, path

@@ -131,7 +131,7 @@ def test_what_is_lent_is_all_that_a_judge_compiles(
 ) -> None:
     """The small sizes have so few blocks along x that a group changes nothing: another code than at the whole."""
     from phobos.codegen import cache, nvrtc
-    from phobos.runtime.cuda import launch
+    from phobos.runtime.cuda import loading
 
     monkeypatch.setattr(cache, "_lent", {})
     monkeypatch.setenv("PHOBOS_CACHE", str(tmp_path / "here"))
@@ -147,6 +147,6 @@ def test_what_is_lent_is_all_that_a_judge_compiles(
     monkeypatch.setattr(nvrtc, "compile_text", refuses)
     assert judge(problem, Task(variant, None, made.lent)).status == "ok"
     cache._lent.clear()
-    launch._loaded.clear()
+    loading._loaded.clear()
     with pytest.raises(AssertionError, match="compiled again"):
         judge(problem, Task(variant))

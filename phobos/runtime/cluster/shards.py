@@ -19,7 +19,7 @@ from phobos.runtime.arrays import NAMES
 from phobos.runtime.binding import Bound
 from phobos.runtime.cluster.pieces import Pieces, pieces_of
 from phobos.runtime.conditions import aligned
-from phobos.runtime.device import driver
+from phobos.runtime.device import driver, number_of
 from phobos.runtime.faults import refusal
 from phobos.semantics.shards import Cut, Tied, cuts_of
 from phobos.value import value
@@ -297,7 +297,7 @@ def _launch(kernel: Kernel, job: Job, arrays: dict[str, Any]) -> None:
     from phobos.runtime.cuda import launch
 
     launch.launch(kernel, bound, job.options)
-    launch.synchronize(int(bound.device.partition(":")[2]))
+    launch.synchronize(number_of(bound.device))
 
 
 def demand_alike(workers: list[Worker], device: str) -> str:

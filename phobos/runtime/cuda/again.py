@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from phobos.runtime.cuda import driver, launch
-from phobos.runtime.cuda.launch import Ready
+from phobos.runtime.cuda.preparing import Ready
 from phobos.runtime.cuda.streams import stream_of
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from phobos.runtime.sizes import size
 from phobos.semantics.fusion import parts_of
 
 if TYPE_CHECKING:
-    from phobos.runtime.cuda.launch import Ready
+    from phobos.runtime.cuda.preparing import Ready
     from phobos.runtime.cuda.reports import Channel
 
 SHADOW_BYTES = 32  # a cell

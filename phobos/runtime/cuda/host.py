@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from phobos.runtime.binding import Bound, bind
 from phobos.runtime.cuda import driver, launch
 from phobos.runtime.cuda.memory import DeviceArray
+from phobos.runtime.cuda.streams import stream_for
+from phobos.runtime.device import number_of
 from phobos.runtime.plan import Plan
 from phobos.value import value
 
@@ -49,18 +51,13 @@ def run(
             if again:
                 for name, copy in copies.items():
                     copy.put(bound.tensors[name].array)
-            stream = launch.stream_number(options, there, number)
+            stream = stream_for(options, there, number)
             driver.record(first, stream)
             made = launch.launch(kernel, there, options)
             driver.record(last, stream)
             launch.synchronize(number)
             times.append(driver.elapsed_ms(first, last))
     return Result(made, {name: copy.numpy() for name, copy in copies.items()}, times)
-
-
-def number_of(device: str) -> int:
-    """The N of "cuda:N"."""
-    return int(device.partition(":")[2] or 0)
 
 
 def moved(bound: Bound, device: int) -> tuple[dict[str, DeviceArray], Bound]:

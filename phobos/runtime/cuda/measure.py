@@ -15,6 +15,8 @@ from phobos.runtime.binding import Bound
 from phobos.runtime.conditions import stored_tensors
 from phobos.runtime.cuda import driver, host, launch
 from phobos.runtime.cuda.memory import DeviceArray
+from phobos.runtime.cuda.preparing import Ready, prepared
+from phobos.runtime.device import number_of
 from phobos.runtime.plan import Plan
 
 if TYPE_CHECKING:
@@ -29,10 +31,10 @@ def times(
 ) -> Iterator[tuple[Plan, float]]:
     """`repeat` times of one launch in milliseconds, each with the plan. `bound` holds host arrays, which stay as they
     are. Raises LaunchError, KernelFault."""
-    number = host.number_of(device)
+    number = number_of(device)
     copies, there = host.moved(bound, number)
     with driver.on(number):
-        ready = launch.prepared(kernel, there, options)
+        ready = prepared(kernel, there, options)
         if 0 in ready.plan.grid:
             yield from ((ready.plan, 0.0) for _ in range(repeat))
             return
@@ -56,7 +58,7 @@ def times(
 
 
 def of_launch(
-    ready: launch.Ready, stream: int, elapsed: Callable[[int], float], repeat: int
+    ready: Ready, stream: int, elapsed: Callable[[int], float], repeat: int
 ) -> Iterator[float]:
     """`repeat` times of a prepared launch in milliseconds; `elapsed` gives those of one launch of a graph."""
     launch.run(ready, stream)  # outside a graph: what is allocated once is allocated here

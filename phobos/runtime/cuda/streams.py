@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from phobos.errors import LaunchError
 from phobos.runtime.binding import Bound
+
+if TYPE_CHECKING:
+    from phobos.runtime.kernel import LaunchOptions
 
 
 def stream_of(given: Any, library: str, device: int) -> int:
@@ -30,6 +33,11 @@ def stream_of(given: Any, library: str, device: int) -> int:
     raise LaunchError(
         f"`stream` is of type {type(given).__name__}: pass a CuPy or PyTorch stream, or its handle as a number"
     )
+
+
+def stream_for(options: LaunchOptions, bound: Bound, device: int) -> int:
+    """The handle of the stream that a launch with these options goes to. Raises LaunchError."""
+    return stream_of(options.stream, library_of(bound), device)
 
 
 def library_of(bound: Bound) -> str:

@@ -18,7 +18,10 @@ from phobos.lowering.options import TRACE
 from phobos.runtime.binding import Bound
 from phobos.runtime.conditions import stored_tensors
 from phobos.runtime.cuda import driver, host, launch, measure
+from phobos.runtime.cuda.loading import arch
 from phobos.runtime.cuda.memory import DeviceArray
+from phobos.runtime.cuda.preparing import Ready, instrumented, prepared
+from phobos.runtime.device import number_of
 from phobos.runtime.tracing.places import barrier_at, between, of_phases
 from phobos.runtime.tracing.trace import Cost, Tiles, Trace
 from phobos.runtime.tracing.words import grouped
@@ -42,11 +45,11 @@ def traced(
 ) -> tuple[Trace, dict[str, Array]]:  # fmt: skip
     """Trace a launch with these host arrays, which stay as they are, keeping at most `room` bytes of it; and the arrays
     as that launch left them. Raises LaunchError, KernelFault."""
-    number = host.number_of(device)
+    number = number_of(device)
     copies, there = host.moved(bound, number)
     with driver.on(number):
-        plain = launch.prepared(kernel, there, options)
-        with_marks = launch.instrumented(plain, TRACE)
+        plain = prepared(kernel, there, options)
+        with_marks = instrumented(plain, TRACE)
         stream = driver.new_stream()
         first, last = driver.new_event(timing=True), driver.new_event(timing=True)
         stored = [name for name in stored_tensors(bound.program) if name in copies]
@@ -101,7 +104,7 @@ def ticks(device: int) -> int:
         f'\nextern "C" __global__ void {CLOCK}(unsigned long long* out, unsigned count) {{\n'
         "  for (unsigned i = 0; i < count; ++i) out[i] = ph_now();\n}\n"
     )
-    made = cache.compiled(text, "clock.cu", launch.arch(device), [])
+    made = cache.compiled(text, "clock.cu", arch(device), [])
     seen = DeviceArray(np.zeros(READINGS, np.uint64), device)
     function = driver.load(made.cubin, CLOCK)
     arguments = (ctypes.c_uint64(seen.pointer), ctypes.c_uint(READINGS))
@@ -113,7 +116,7 @@ def ticks(device: int) -> int:
 
 
 def _told(
-    kernel: Kernel, plain: launch.Ready, ready: launch.Ready, words: Array, resolution: int, cost: Cost
+    kernel: Kernel, plain: Ready, ready: Ready, words: Array, resolution: int, cost: Cost
 ) -> Trace:  # fmt: skip
     bound, sites = ready.bound, ready.loaded.compiled.emitted.sites
     room, ctas = int(words[0]), int(words[1])
@@ -155,7 +158,7 @@ def _told(
 
 
 def _tiles(
-    ready: launch.Ready, there: Array, place: Array, number: Array, since: Array, until: Array
+    ready: Ready, there: Array, place: Array, number: Array, since: Array, until: Array
 ) -> Tiles | None:  # fmt: skip
     """The virtual blocks that workers ran; a site names their kernel, and the numbers of a phase count through."""
     if not ready.work.is_persistent:

@@ -12,7 +12,7 @@ from phobos.codegen.nvrtc import CompileError
 from phobos.errors import CheckError, LaunchError
 from phobos.runtime.binding import Bound
 from phobos.runtime.compiling import build, lendable
-from phobos.runtime.cuda.launch import lowering_for
+from phobos.runtime.cuda.preparing import lowering_for
 from phobos.runtime.faults import said_of
 from phobos.runtime.fusing import form_for
 from phobos.runtime.placing import extents_of

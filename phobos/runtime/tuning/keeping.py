@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from phobos.codegen import cache
+from phobos.runtime.device import number_of
 from phobos.runtime.tuning.space import Variant, variant_of
 from phobos.syntax.tokens import END, tokenize
 from phobos.value import value
@@ -95,9 +96,9 @@ def card(device: str) -> str:
         import platform
 
         return f"the reference runtime on {platform.machine()} with {os.cpu_count()} cores"
-    from phobos.runtime.cuda import driver, host
+    from phobos.runtime.cuda import driver
 
-    number = host.number_of(device)
+    number = number_of(device)
     with driver.on(number):
         return f"{driver.device_name(number)} with {driver.multiprocessors(number)} multiprocessors"
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from phobos.errors import LaunchError
 from phobos.runtime import gate
+from phobos.runtime.device import number_of
 from phobos.runtime.kernel import Kernel
 from phobos.runtime.scheduling import schedule_for
 from phobos.runtime.tuning import keeping
@@ -246,9 +247,9 @@ def machine_of(device: str) -> Machine:
     if device == "cpu":
         return Machine("", 1, keeping.card(device))
     from phobos.codegen import cards
-    from phobos.runtime.cuda import driver, host
+    from phobos.runtime.cuda import driver
 
-    number = host.number_of(device)
+    number = number_of(device)
     with driver.on(number):
         arch = cards.arch_of(*driver.capability(number))
         return Machine(arch, driver.multiprocessors(number), keeping.card(device))

@@ -221,4 +221,4 @@ __device__ __noinline__ void ph_forget(ph_races* h) {
 }
 """,
 }
-"""In the order in which they must stand, behind those of `device`."""
+"""In the order in which they must stand, behind all others."""
