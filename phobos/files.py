@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable
 from typing import IO
 
+from phobos.errors import InputError
+
 
 def put(path: str, fill: Callable[[IO[bytes]], object], *, private: bool = False) -> None:
     """Have `fill` write the contents of `path`, the link's target where it is a link.
@@ -32,6 +34,14 @@ def put(path: str, fill: Callable[[IO[bytes]], object], *, private: bool = False
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def save(path: str, fill: Callable[[IO[bytes]], object]) -> None:
+    """As `put`, for a file that the user named. Raises InputError."""
+    try:
+        put(path, fill)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def _umask() -> int:

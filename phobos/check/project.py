@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from phobos.check.configuration import Configuration, matches, of_file, relative_to
 from phobos.errors import InputError
-from phobos.files import put
+from phobos.files import save
 from phobos.value import value
 
 
@@ -80,10 +80,7 @@ def _near_file(name: str) -> str:
 def write(name: str, contents: str | bytes, bom: bool = False) -> None:
     """Replace a file's contents in one step: after Ctrl-C it holds the old text or the new. Raises InputError."""
     data = contents if isinstance(contents, bytes) else contents.encode("utf-8")
-    try:
-        put(name, lambda stream: stream.write((b"\xef\xbb\xbf" if bom else b"") + data))
-    except OSError as error:
-        raise InputError(f"{name}: cannot be written: {error.strerror}") from None
+    save(name, lambda stream: stream.write((b"\xef\xbb\xbf" if bom else b"") + data))
 
 
 def find(paths: Iterable[str], configuration_of: Callable[[str], Configuration] = of_file) -> list[str]:

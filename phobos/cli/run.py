@@ -18,7 +18,7 @@ from phobos.value import replace
 if TYPE_CHECKING:
     from phobos.runtime.headers import Run
     from phobos.runtime.kernel import Kernels
-    from phobos.runtime.session import Report
+    from phobos.runtime.report import Report
 
 EXAMPLE = """
 phobos run examples/staged.ph

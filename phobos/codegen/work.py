@@ -33,6 +33,7 @@ from phobos.value import value
 
 AXES = "xyz"
 NUMBER = "blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z)"  # of a CTA
+COUNT = "gridDim.x * gridDim.y * gridDim.z"
 Merged = dict[tuple[str, str, tuple[int, int]], Entry]  # by kind, name and box
 
 
@@ -73,7 +74,7 @@ def _as_launched(part: Part) -> Emitted:
     text += [*shared.declaration, *_places(context)]
     text += instrument.opening(NUMBER)
     if context.watched:
-        text.append(_state(entries, NUMBER))
+        text.append(_state(entries, NUMBER, COUNT))
     for what, axis in _used(lowered.body):
         source = "blockIdx" if what == "block" else "gridDim"
         text.append(f"  const long long {what}_{AXES[axis]} = {source}.{AXES[axis]};")
@@ -135,7 +136,7 @@ def emit_work(name: str, phases: Sequence[Sequence[Part]], form: Form) -> Emitte
     text.append(f"#line {first.line_of(first.lowered.program.named)} {spelling.file_literal(first.file)}")
     text += [*_opening(parts, symbol, entries), *shared.declaration, *instrument.opening(NUMBER)]
     if watched:
-        text.append(_state(entries, "blockIdx.x"))
+        text.append(_state(entries, "blockIdx.x", "gridDim.x"))
     text += [*out.lines[1:-1], "}\n"]
     contexts = [root.context for root in roots]
     return _finished(name, first, text, symbol, entries, contexts, shared, len(phases) > 1, watched)
@@ -349,9 +350,8 @@ def _places(context: Context) -> list[str]:
     return text
 
 
-def _state(entries: Sequence[Entry], block: str) -> str:
+def _state(entries: Sequence[Entry], block: str, blocks: str) -> str:
     groups = "groups" if any(argument.kind == "groups" for argument, _ in entries) else "nullptr"
-    blocks = "gridDim.x * gridDim.y * gridDim.z" if "z" in block else "gridDim.x"
     return f"  ph_state state = {{stop_word, report, timeout_ns, {groups}, 0, 1, {block}, {blocks}, 0}};"
 
 

@@ -1,4 +1,4 @@
-"""What comes out of a run: figures and digests of arrays, and files that are whole or not there at all."""
+"""What comes out of a run: figures and digests of arrays, files that are whole or not there at all."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from phobos import files
 from phobos.errors import InputError
-from phobos.files import put
 from phobos.runtime.arrays import SIZES
+from phobos.runtime.binding import Bound
+from phobos.runtime.conditions import stored_tensors
+from phobos.semantics import ir
+from phobos.semantics.walking import everything_in, statements_of
 from phobos.value import value
 
 
@@ -41,11 +45,7 @@ class Summary:
 
 def summary(array: Any, dtype: str) -> Summary:
     """`dtype` is the language's name of the element type."""
-    digest = (
-        hashlib.sha256(np.ascontiguousarray(array).view(np.uint8).tobytes()).hexdigest()
-        if array.size
-        else (hashlib.sha256(b"").hexdigest())
-    )
+    digest = hashlib.sha256(array.tobytes()).hexdigest()
     if not array.size:
         return Summary(array.shape, dtype, None, None, None, digest)
     wide = array if array.dtype.kind in "iub" or array.dtype == np.float64 else array.astype(np.float64)
@@ -54,10 +54,7 @@ def summary(array: Any, dtype: str) -> Summary:
 
 def save(path: str, array: Any) -> None:
     """Write a `.npy` file in one step: after Ctrl-C it is whole or not there. Raises InputError."""
-    try:
-        put(path, lambda stream: np.save(stream, array, allow_pickle=False))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+    files.save(path, lambda stream: np.save(stream, array, allow_pickle=False))
 
 
 def writable(path: str) -> None:
@@ -77,6 +74,21 @@ def writable(path: str) -> None:
         raise InputError(f"{path}: there is no directory {target.resolve().parent}")
     if not os.access(target.resolve().parent, os.W_OK):
         raise InputError(f"{path}: the directory cannot be written to")
+
+
+def bytes_moved(bound: Bound) -> int:
+    """Bytes that a kernel must move at least: each tensor it reads once, each tensor it writes once."""
+    read: set[str] = set()
+    for statement in statements_of(bound.program.body):
+        for part in everything_in(statement):
+            if isinstance(part, ir.Load) and isinstance(part.access.base, ir.Tensor):
+                read.add(part.access.base.name)
+            elif isinstance(part, ir.TensorRef):
+                read.add(part.tensor.name)
+        if isinstance(statement, ir.DefineView) and isinstance(statement.access.base, ir.Tensor):
+            read.add(statement.access.base.name)
+    stored = set(stored_tensors(bound.program))
+    return sum(held.nbytes * ((name in read) + (name in stored)) for name, held in bound.tensors.items())
 
 
 def size_of(shape: tuple[int, ...], dtype: str) -> int:

@@ -6,10 +6,8 @@ LaunchError (without a kind) for what cannot be run at all.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from statistics import median
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from phobos.diagnostic import Diagnostic
@@ -22,9 +20,10 @@ from phobos.runtime.faults import confirmed
 from phobos.runtime.given import Arguments, arguments, constants_in, directories
 from phobos.runtime.headers import Expectation
 from phobos.runtime.kernel import Kernel, LaunchOptions
-from phobos.runtime.output import Summary, save, summary, writable
+from phobos.runtime.output import Summary, bytes_moved, save, summary, writable
 from phobos.runtime.plan import Plan
-from phobos.runtime.sizes import duration
+from phobos.runtime.progress import Progress
+from phobos.runtime.report import Report, Stop
 from phobos.runtime.tuned import Choice, attempt, noted
 from phobos.value import replace, value
 
@@ -73,108 +72,6 @@ class Request:
     expectations: tuple[Expectation, ...]
     cluster: str | None = None
     shard: tuple[str, int | None] | None = None  # the extent, and in how many parts
-
-
-@value
-class Report:
-    """Everything that is printed of a run, and its exit code."""
-
-    kernel: Kernel
-    device: str
-    why_device: str
-    plan: Plan | None
-    findings: tuple[Diagnostic, ...]  # that stopped it
-    outputs: dict[str, Summary]
-    saved: tuple[tuple[str, str], ...]
-    elapsed_ms: float | None
-    bytes_moved: int
-    repeat: int
-    batched: tuple[int, int] | None  # block-phases in batches, block-phases
-    fault: tuple[str, Diagnostic | None, str, tuple[int, ...]] | None  # kind, place, message, blocks
-    verdicts: tuple[str, ...]
-    judged: tuple[Judged, ...]
-    verified: tuple[str, bool] | None
-    search: Search | None
-    code: int
-
-    def text(self, colour: bool) -> str:
-        from phobos.check.render import full
-
-        out: list[str] = [f"{self.kernel.name} on {self.device} ({self.why_device})"]
-        if self.plan is not None:
-            out.append(str(self.plan))
-        for diagnostic in self.findings:
-            out.append(full(diagnostic, self.kernel.text, self.kernel.path, colour).rstrip("\n"))
-        if self.findings:
-            out.append(f"nothing has run: {_count(len(self.findings), 'error')} of the checker")
-        for name, held in self.outputs.items():
-            shape = "x".join(map(str, held.shape))
-            figures = "empty" if held.low is None else f"min {held.low:.7g}  max {held.high:.7g}  mean {held.mean:.7g}"
-            out.append(f"{name}: {held.dtype}[{shape}]  {figures}")
-            out.append(f"  sha256 {held.sha256}")
-        if self.elapsed_ms is not None:
-            rate = self.bytes_moved / self.elapsed_ms / 1e6 if self.elapsed_ms else 0.0
-            often = f", median of {self.repeat}" if self.repeat > 1 else ""
-            out.append(f"time {duration(self.elapsed_ms)}{often}, {rate:.3g} GB/s")
-        if self.search is not None:
-            out.append(str(self.search))
-        if self.batched is not None:
-            out.append(f"{self.batched[0]} of {self.batched[1]} block-phases ran in batches")
-        out += [f"saved {name} to {path}" for name, path in self.saved]
-        if self.fault is not None:
-            kind, place, message, _ = self.fault
-            if place is None:
-                out.append(f"error: {kind}: {message}")
-            else:
-                out.append(full(place, self.kernel.text, self.kernel.path, colour).rstrip("\n"))
-        out += self.verdicts
-        if self.verified is not None:
-            out.append(self.verified[0])
-        for judged in self.judged:
-            mark = "met" if judged.met else "not judged" if judged.met is None else "NOT MET"
-            out.append(f"expectation {mark} (line {judged.expectation.line}): {judged.said}")
-        return "\n".join(out) + "\n"
-
-    def as_dict(self) -> dict[str, Any]:
-        from phobos.check.render import Listing
-        from phobos.check.render.as_json import as_dict
-        from phobos.syntax.lines import LineIndex
-
-        lines = LineIndex(self.kernel.text)
-        listing = Listing(self.kernel.path, self.kernel.text, lines, ())
-        fault: dict[str, Any] | None = None
-        if self.fault is not None:
-            kind, diagnostic, message, blocks = self.fault
-            fault = {"kind": kind, "message": message, "blocks": list(blocks)}
-            if diagnostic is not None:
-                shown = as_dict(diagnostic, listing)
-                keys = ("code", "message", "filename", "location", "end_location", "related", "notes", "help")
-                fault = {"kind": kind, **{key: shown[key] for key in keys}, "blocks": list(blocks)}
-        rate = self.bytes_moved / self.elapsed_ms / 1e6 if self.elapsed_ms else None
-        return {
-            "kernel": self.kernel.name,
-            "filename": self.kernel.path,
-            "device": self.device,
-            "device_reason": self.why_device,
-            "plan": None if self.plan is None else self.plan.as_dict(),
-            "outputs": {name: held.as_dict() for name, held in self.outputs.items()},
-            "saved": dict(self.saved),
-            "elapsed_ms": self.elapsed_ms,
-            "repeat": self.repeat,
-            "gb_per_s": rate,
-            "block_phases": None if self.batched is None else self.batched[1],
-            "batched_block_phases": None if self.batched is None else self.batched[0],
-            "fault": fault,
-            "search": None if self.search is None else self.search.as_dict(),
-            "verdicts": list(self.verdicts),
-            "findings": [as_dict(diagnostic, listing) for diagnostic in self.findings],
-            "verified": None if self.verified is None else {"ok": self.verified[1], "message": self.verified[0]},
-            "expectations": [
-                {"line": j.expectation.line, "text": j.expectation.text, "met": j.met, "message": j.said}
-                for j in self.judged
-            ],
-            "exit_code": self.code,
-        }
 
 
 @value
@@ -265,10 +162,10 @@ def _perform(request: Request, shared: ClusterRun | None) -> Report:
             raise
         diagnostic = error.diagnostic
         message = str(error) if diagnostic is None else diagnostic.message
-        return _faulted(report, request, (error.kind, diagnostic, message, ()), runner.made, detect)
+        return _faulted(report, request, Stop(error.kind, diagnostic, message, ()), runner.made)
     except KernelFault as error:
-        fault = (error.kind, error.diagnostic, str(error), error.blocks)
-        return _faulted(report, request, fault, runner.made, detect)
+        fault = Stop(error.kind, error.diagnostic, str(error), error.blocks)
+        return _faulted(report, request, fault, runner.made)
     return _finished(report, request, done, given, runner.options, fault_wanted, on_gpu, detect)
 
 
@@ -425,19 +322,11 @@ class _Runner:
         return replace(plan, timeout_source=f"the default {why}")
 
 
-def _faulted(
-    report: Callable[..., Report],
-    request: Request,
-    fault: tuple[str, Diagnostic | None, str, tuple[int, ...]],
-    plan: Plan | None,
-    detect: tuple[str, ...],
-) -> Report:
-    kind, diagnostic, _, _ = fault
-    findings = request.kernel.findings
-    hit = confirmed(kind, diagnostic, findings)
+def _faulted(report: Callable[..., Report], request: Request, fault: Stop, plan: Plan | None) -> Report:
+    hit = confirmed(fault.kind, fault.place, request.kernel.findings)
     verdicts = [] if hit is None else [f"confirms {hit.code} (line {_line(request.kernel, hit)})"]
     wanted = next((e for e in request.expectations if e.kind == "fault"), None)
-    judged = () if wanted is None else (judge_fault(wanted, kind),)
+    judged = () if wanted is None else (judge_fault(wanted, fault.kind),)
     code = 0 if judged and judged[0].met else 1
     return report(plan=plan, fault=fault, verdicts=tuple(verdicts), judged=judged, code=code)
 
@@ -479,7 +368,7 @@ def _finished(
     code = 1 if any(one.met is False for one in judged) or (verified is not None and not verified[1]) else 0
     return report(
         plan=done.plan, outputs=outputs, saved=tuple(saved), elapsed_ms=done.elapsed_ms,
-        bytes_moved=_moved(done.bound), batched=done.batched, verdicts=tuple(verdicts), judged=tuple(judged),
+        bytes_moved=bytes_moved(done.bound), batched=done.batched, verdicts=tuple(verdicts), judged=tuple(judged),
         verified=verified, search=done.search, code=code,
     )  # fmt: skip
 
@@ -513,7 +402,7 @@ def _verify(request: Request, done: _Done, given: Arguments, options: LaunchOpti
     again = LaunchOptions(tuple(sorted(constants.items())), grid, options.resident, None, None, None, options.timeout)
     bound = request.kernel.bound((), named, dict(constants))
     prepared = prepare(request.kernel, bound, (), named, again)
-    path = None if on_gpu else "round-robin" if request.scheduler is None else None
+    path = "round-robin" if not on_gpu and request.scheduler is None else None
     judge(prepared, Judging((), path, request.seed))
     program = bound.program
     worst: list[str] = []
@@ -534,60 +423,5 @@ def _verify(request: Request, done: _Done, given: Arguments, options: LaunchOpti
     return f"verified {', '.join(worst) or 'nothing'}: agrees with {what}", True
 
 
-def _moved(bound: Bound) -> int:
-    """Bytes that a kernel must move at least: each tensor it reads once, each tensor it writes once."""
-    from phobos.runtime.conditions import stored_tensors
-    from phobos.semantics import ir
-    from phobos.semantics.walking import everything_in, statements_of
-
-    read: set[str] = set()
-    for statement in statements_of(bound.program.body):
-        for part in everything_in(statement):
-            if isinstance(part, ir.Load) and isinstance(part.access.base, ir.Tensor):
-                read.add(part.access.base.name)
-            elif isinstance(part, ir.TensorRef):
-                read.add(part.tensor.name)
-        if isinstance(statement, ir.DefineView) and isinstance(statement.access.base, ir.Tensor):
-            read.add(statement.access.base.name)
-    stored = set(stored_tensors(bound.program))
-    return sum(held.nbytes * ((name in read) + (name in stored)) for name, held in bound.tensors.items())
-
-
 def _line(kernel: Kernel, diagnostic: Diagnostic) -> int:
     return kernel.text.count("\n", 0, diagnostic.span.start) + 1
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-class Progress:
-    """A bar on stderr, once a run takes longer than a second and somebody is looking."""
-
-    def __init__(self, what: str) -> None:
-        self.what = what
-        self.bar: Any = None
-        self.task: Any = None
-        self.begun = perf_counter()
-
-    def __enter__(self) -> Callable[[int, int], None] | None:
-        return self._advance if sys.stderr.isatty() else None
-
-    def __exit__(self, *exception: object) -> None:
-        if self.bar is not None:
-            self.bar.stop()
-
-    def _advance(self, done: int, total: int) -> None:
-        if self.bar is None:
-            if perf_counter() - self.begun < 1.0:
-                return
-            try:
-                from rich.console import Console
-                from rich.progress import Progress as Bar
-            except ModuleNotFoundError:  # as the editor brings the package: a run without a bar
-                self.begun = float("inf")
-                return
-            self.bar = Bar(console=Console(stderr=True), transient=True)
-            self.task = self.bar.add_task(self.what, total=total)
-            self.bar.start()
-        self.bar.update(self.task, completed=done)

@@ -49,7 +49,8 @@ def asked(request: Request, room: int = ROOM) -> Trace:
     KernelFault."""
     from phobos.errors import InputError
     from phobos.runtime.device import chosen
-    from phobos.runtime.session import Progress, launch_of, watched
+    from phobos.runtime.progress import Progress
+    from phobos.runtime.session import launch_of, watched
 
     try:
         device, _ = chosen(request.device)
