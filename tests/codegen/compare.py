@@ -1,9 +1,15 @@
-"""One kernel, once by the reference runtime and once as emitted text on the host: the same cells within tolerance."""
+"""One kernel, once by the reference runtime and once as emitted text on the host: the same cells within tolerance.
+
+A `Case` is a kernel with its numbers, for all that run it: the host, a card, schedules.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import ml_dtypes
 import numpy
@@ -73,39 +79,71 @@ def arrays_for(
     return made
 
 
-def agree(
-    text: str,
-    sizes: Mapping[str, int] | None = None,
-    params: Mapping[str, float] | None = None,
-    *,
-    kernel: str | None = None,
-    grid: tuple[int, int, int] | None = None,
-    given: Mapping[str, object] | None = None,
-    constants: Mapping[str, int] | None = None,
-    orders: tuple[int, ...] = (0, 1, 7),
-    options: Options = DEFAULTS,
-    tolerance: float | None = None,
-) -> Emitted:
-    """Assert that the host run agrees with the reference, in several orders of threads; gives the emitted text."""
-    sizes, params = dict(sizes or {}), dict(params or {})
-    settings = Settings(constants=tuple((constants or {}).items()))
-    _, unit = unit_of(text, kernel, settings)
-    program = unit.program
-    made = emitted(text, kernel, options, settings)
-    grid = grid or blocks_at(program, {**sizes, **{k: v for k, v in params.items() if isinstance(v, int)}})
-    expected = arrays_for(program, sizes, given or {})
-    typed = {n: TYPES[p.dtype](params[n]) if p.dtype in TOLERANCES else params[n] for n, p in program.params.items()}
-    execute(program, expected, typed, sizes, grid, Execution())
-    for order in orders:
-        arrays = arrays_for(program, sizes, given or {})
-        host.run(made, arrays, {**sizes, **params}, grid, order=order)
+@dataclass(frozen=True)
+class Case:
+    """A kernel with its numbers; where none is said, the grid is the inferred one and the arrays are random."""
+
+    text: str
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    params: Mapping[str, float] = field(default_factory=dict)
+    kernel: str | None = None
+    grid: tuple[int, int, int] | None = None
+    given: Mapping[str, object] = field(default_factory=dict)
+    constants: Mapping[str, int] = field(default_factory=dict)
+    orders: tuple[int, ...] = (0, 1, 7)
+    options: Options = DEFAULTS
+    tolerance: float | None = None
+
+    @property
+    def settings(self) -> Settings:
+        return Settings(constants=tuple(self.constants.items()))
+
+    @cached_property
+    def program(self) -> Program:
+        return unit_of(self.text, self.kernel, self.settings)[1].program
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        return {**self.sizes, **self.params}
+
+    @property
+    def blocks(self) -> tuple[int, int, int]:
+        return self.grid or blocks_at(self.program, {k: v for k, v in self.numbers.items() if isinstance(v, int)})
+
+    def emitted(self) -> Emitted:
+        return emitted(self.text, self.kernel, self.options, self.settings)
+
+    def arrays(self) -> dict[str, numpy.ndarray]:
+        """The arguments anew."""
+        return arrays_for(self.program, self.sizes, self.given)
+
+    def expected(self) -> dict[str, numpy.ndarray]:
+        """The arrays as the reference runtime leaves them."""
+        arrays = self.arrays()
+        typed = {
+            name: TYPES[param.dtype](self.params[name]) if param.dtype in TOLERANCES else self.params[name]
+            for name, param in self.program.params.items()
+        }
+        execute(self.program, arrays, typed, dict(self.sizes), self.blocks, Execution())
+        return arrays
+
+    def near(self, name: str, got: numpy.ndarray, want: numpy.ndarray, how: str = "") -> None:
+        allowed = self.tolerance or TOLERANCES.get(self.program.tensors[name].dtype, 0.0)
+        a, b = got.astype(numpy.float64), want.astype(numpy.float64)
+        numpy.testing.assert_allclose(a, b, rtol=allowed, atol=allowed, err_msg=name + how)
+
+
+def agree(*arguments: Any, **named: Any) -> Emitted:
+    """Assert that the host run of a `Case` agrees with the reference, in several orders of threads; gives the emitted
+    text."""
+    case = Case(*arguments, **named)
+    made, expected = case.emitted(), case.expected()
+    for order in case.orders:
+        arrays = case.arrays()
+        host.run(made, arrays, case.numbers, case.blocks, order=order)
         for name, want in expected.items():
-            if any(s.what == "barrier" and s.subject == name for s in made.sites):
-                continue
-            got = arrays[name]
-            allowed = tolerance or TOLERANCES.get(program.tensors[name].dtype, 0.0)
-            a, b = got.astype(numpy.float64), want.astype(numpy.float64)
-            numpy.testing.assert_allclose(a, b, rtol=allowed, atol=allowed, err_msg=f"{name}, thread order {order}")
+            if not any(s.what == "barrier" and s.subject == name for s in made.sites):
+                case.near(name, arrays[name], want, f", thread order {order}")
     return made
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import cycle
+from typing import Any
 
 import numpy
 import pytest
@@ -14,7 +15,6 @@ from phobos.codegen.work import emit
 from phobos.diagnostic import Span
 from phobos.lowering.decide import DEFAULTS, lower
 from phobos.lowering.options import Options
-from phobos.semantics.grid import blocks_at
 from phobos.semantics.program import Settings
 from phobos.semantics.schedules import BLOCKED, FLAT, INTERLEAVED, XYZ, Schedule, Work, form_of, share_out
 from tests.codegen import compare, host
@@ -39,40 +39,22 @@ def emitted(text: str, kernel: str | None, options: Options, settings: Settings,
     return emit(lower(unit.program, replace(options, form=form_of(work))), "test.ph", line_of)
 
 
-def alike(
-    text: str,
-    sizes: Mapping[str, int] | None = None,
-    params: Mapping[str, float] | None = None,
-    *,
-    kernel: str | None = None,
-    grid: tuple[int, int, int] | None = None,
-    given: Mapping[str, object] | None = None,
-    constants: Mapping[str, int] | None = None,
-    orders: tuple[int, ...] = (0, 7),
-    options: Options = DEFAULTS,
-    tolerance: float | None = None,
-    schedules: tuple[tuple[Schedule, int | None], ...] = SCHEDULES,
-) -> Emitted:
-    """Assert that schedules give the bits of the flat one; gives the last text."""
-    sizes, params = dict(sizes or {}), dict(params or {})
-    settings = Settings(constants=tuple((constants or {}).items()))
-    _, unit = compare.unit_of(text, kernel, settings)
-    program = unit.program
-    made = compare.emitted(text, kernel, options, settings)
-    if program.is_persistent or any(site.what == "barrier" for site in made.sites):
+def alike(*arguments: Any, schedules: tuple[tuple[Schedule, int | None], ...] = SCHEDULES, **named: Any) -> Emitted:
+    """Assert that schedules give a `Case` the bits of the flat one; gives the last text."""
+    case = compare.Case(*arguments, **{"orders": (0, 7), **named})
+    made = case.emitted()
+    if case.program.is_persistent or any(site.what == "barrier" for site in made.sites):
         return made
-    grid = grid or blocks_at(program, {**sizes, **{k: v for k, v in params.items() if isinstance(v, int)}})
-    numbers = {**sizes, **params}
-    expected = compare.arrays_for(program, sizes, given or {})
-    host.run(made, expected, numbers, grid)
+    expected = case.arrays()
+    host.run(made, expected, case.numbers, case.blocks)
     for schedule, resident in schedules:
-        work = share_out(schedule, [[grid]], resident)
+        work = share_out(schedule, [[case.blocks]], resident)
         if form_of(work) is None:
             continue
-        made = emitted(text, kernel, options, settings, work)
-        for order in orders[:2]:
-            arrays = compare.arrays_for(program, sizes, given or {})
-            host.run(made, arrays, numbers, grid, order=order, work=work)
+        made = emitted(case.text, case.kernel, case.options, case.settings, work)
+        for order in case.orders[:2]:
+            arrays = case.arrays()
+            host.run(made, arrays, case.numbers, case.blocks, order=order, work=work)
             for name, want in expected.items():
                 assert arrays[name].tobytes() == want.tobytes(), (name, str(schedule), resident, order)
     return made
@@ -85,8 +67,8 @@ _turns = cycle(range(4))
 def on_schedules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The kernels of `test_language`, each under one of the persistent schedules in turn: compiling takes long."""
 
-    def one(*arguments: object, **named: object) -> Emitted:
-        return alike(*arguments, **named, schedules=(SCHEDULES[next(_turns)],))  # type: ignore[arg-type]
+    def one(*arguments: Any, **named: Any) -> Emitted:
+        return alike(*arguments, **named, schedules=(SCHEDULES[next(_turns)],))
 
     monkeypatch.setattr(language, "agree", one)
     yield

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 import numpy
 import pytest
 
 from phobos.runtime.cuda import driver, launch
 from phobos.runtime.cuda.memory import DeviceArray
-from phobos.runtime.kernel import Kernel, kernel
-from phobos.semantics.grid import blocks_at
-from phobos.semantics.program import Program, Settings
+from phobos.runtime.kernel import kernel
 from tests.codegen import compare
 
 ORDINARY = """
@@ -28,44 +23,14 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     item.add_marker(pytest.mark.gpu)
 
 
-@dataclass(frozen=True)
-class Case:
-    """A kernel of the tests of generated code, with its numbers, for `agree` of those on a card. `arrays` gives its
-    arguments anew on the host, `there` on the card."""
-
-    made: Kernel
-    settings: Settings
-    program: Program
-    sizes: dict[str, int]
-    params: dict[str, float]
-    given: Mapping[str, object]
-    grid: tuple[int, int, int]
-
-    def arrays(self) -> dict[str, numpy.ndarray]:
-        return compare.arrays_for(self.program, self.sizes, self.given)
-
-    def launched(self, **how: object) -> dict[str, numpy.ndarray]:
-        """The arrays after a launch that says how."""
-        there = {name: DeviceArray(array, 0) for name, array in self.arrays().items()}
-        constants = dict(self.settings.constants)
-        grid = self.grid[0] if self.program.is_persistent else self.grid
-        self.made(**there, **self.params, constants=constants, grid=grid, timeout=20.0, unchecked=True, **how)
-        launch.synchronize()
-        return {name: array.numpy() for name, array in there.items()}
-
-
-def case_of(
-    text: str, sizes: Mapping[str, int] | None, params: Mapping[str, float] | None, name: str | None,
-    grid: tuple[int, int, int] | None, given: Mapping[str, object] | None, constants: Mapping[str, int] | None,
-) -> Case:  # fmt: skip
-    settings = Settings(constants=tuple((constants or {}).items()))
-    program = compare.unit_of(text, name, settings)[1].program
-    numbers, extents = dict(params or {}), dict(sizes or {})
-    whole = {k: v for k, v in numbers.items() if isinstance(v, int)}
-    return Case(
-        kernel(text, name), settings, program, extents, numbers, given or {},
-        grid or blocks_at(program, {**extents, **whole}),
-    )  # fmt: skip
+def launched(case: compare.Case, **how: object) -> dict[str, numpy.ndarray]:
+    """The arrays of a case after a launch that says how."""
+    there = {name: DeviceArray(array, 0) for name, array in case.arrays().items()}
+    grid = case.blocks[0] if case.program.is_persistent else case.blocks
+    made = kernel(case.text, case.kernel)
+    made(**there, **case.params, constants=dict(case.constants), grid=grid, timeout=20.0, unchecked=True, **how)
+    launch.synchronize()
+    return {name: array.numpy() for name, array in there.items()}
 
 
 @pytest.fixture

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy
 import pytest
 
 import phobos
 from phobos.codegen.emitted import Emitted
-from phobos.lowering.decide import DEFAULTS
-from phobos.lowering.options import Options
 from phobos.runtime.cuda import launch
 from phobos.runtime.cuda.memory import DeviceArray
 from phobos.runtime.given import arguments, constants_in
 from phobos.runtime.headers import Run
-from phobos.runtime.kernel import Kernel
+from phobos.runtime.kernel import Kernel, kernel
 from phobos.semantics.schedules import BLOCKED, INTERLEAVED, XYZ
 from tests.codegen import compare
 from tests.codegen import test_language as language
 from tests.codegen.test_language import *  # noqa: F403
-from tests.cuda.conftest import case_of
+from tests.cuda.conftest import launched
 from tests.run.test_schedules import ALL, ordinary
 
 pytestmark = pytest.mark.gpu
@@ -34,26 +33,14 @@ HOW: tuple[dict[str, object], ...] = (
 )  # fmt: skip
 
 
-def alike_on_card(
-    text: str,
-    sizes: Mapping[str, int] | None = None,
-    params: Mapping[str, float] | None = None,
-    *,
-    kernel: str | None = None,
-    grid: tuple[int, int, int] | None = None,
-    given: Mapping[str, object] | None = None,
-    constants: Mapping[str, int] | None = None,
-    orders: tuple[int, ...] = (),
-    options: Options = DEFAULTS,
-    tolerance: float | None = None,
-) -> Emitted:
-    case = case_of(text, sizes, params, kernel, grid, given, constants)
-    if ordinary(case.made):
-        flat = case.launched()
+def alike_on_card(*arguments: Any, **named: Any) -> Emitted:
+    case = compare.Case(*arguments, **named)
+    if ordinary(kernel(case.text, case.kernel)):
+        flat = launched(case)
         for how in HOW:
-            for name, array in case.launched(**how).items():
+            for name, array in launched(case, **how).items():
                 assert array.tobytes() == flat[name].tobytes(), (name, how)
-    return compare.emitted(text, kernel, options, case.settings)
+    return case.emitted()
 
 
 @pytest.fixture(autouse=True)
