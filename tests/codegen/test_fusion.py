@@ -19,7 +19,7 @@ from phobos.runtime.cuda import launch as cuda_launch
 from phobos.runtime.kernel import Kernels
 from tests.codegen import host
 from tests.codegen.fake_device import FakeDriver, HostArray
-from tests.codegen.fusions import CHAIN, MATRICES, SOFTMAX, TILES
+from tests.fusions import LAUNCHED, MATRICES, SOFTMAX_64, TILES, copies, fusion_of
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120")
 needs_host = pytest.mark.skipif(host.COMPILER is None, reason="no C++ compiler (g++)")
@@ -31,21 +31,12 @@ def device(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
     return FakeDriver(monkeypatch)
 
 
-def fused(text: str, names: str, order: str = "ask") -> phobos.Kernel:
-    kernels = Kernels("t.ph", text)
-    return phobos.fuse(*(kernels[name] for name in names.split("+")), order=order)
-
-
 def ran(kernel: phobos.Kernel, arrays: dict[str, numpy.ndarray], **how: Any) -> dict[str, numpy.ndarray]:
     program = kernel.analysed()[1].program
     numbers = {name: how.pop(name) for name in program.params}
     kernel(**{name: HostArray(arrays[name]) for name in program.tensors}, **numbers, **how)
     cuda_launch.synchronize()
     return arrays
-
-
-def copies(arrays: dict[str, numpy.ndarray]) -> dict[str, numpy.ndarray]:
-    return {name: array.copy() for name, array in arrays.items()}
 
 
 def one_after_another(text: str, names: str, arrays: dict[str, numpy.ndarray], **numbers: float) -> dict[str, Any]:
@@ -77,8 +68,8 @@ def chain_arrays(n: int) -> dict[str, numpy.ndarray]:
 def test_four_kernels_and_two_barriers(device: FakeDriver, n: int) -> None:
     names = "double+triple+add+both"
     given = chain_arrays(n)
-    want = one_after_another(CHAIN, names, copies(given), a=1.5)
-    kernel = fused(CHAIN, names)
+    want = one_after_another(LAUNCHED, names, copies(given), a=1.5)
+    kernel = fusion_of(LAUNCHED, names)
     for how in (
         {},
         {"grid": 1},
@@ -100,8 +91,8 @@ def test_four_kernels_and_two_barriers(device: FakeDriver, n: int) -> None:
 @needs_nvrtc
 def test_kernels_that_share_ids_need_no_barrier(device: FakeDriver) -> None:
     given = chain_arrays(1000)
-    want = one_after_another(CHAIN, "double+triple", copies(given))
-    kernel = fused(CHAIN, "double+triple")
+    want = one_after_another(LAUNCHED, "double+triple", copies(given))
+    kernel = fusion_of(LAUNCHED, "double+triple")
     alike(ran(kernel, copies(given)), want)
     assert device.launches[-1] == ("phk_double_triple", (16 + 32, 1, 1), False)
     for schedule in ("persistent-interleaved", "persistent-blocked"):
@@ -115,8 +106,8 @@ def test_kernels_that_share_ids_need_no_barrier(device: FakeDriver) -> None:
 def test_softmax_over_three_kernels(device: FakeDriver, schedule: str) -> None:
     x = random(11, 200)
     given = {"X": x, "M": random(11, 1), "S": random(11, 1), "Y": random(11, 200)}
-    want = one_after_another(SOFTMAX, "largest+total+divide", copies(given))
-    alike(ran(fused(SOFTMAX, "largest+total+divide"), copies(given), schedule=schedule), want)
+    want = one_after_another(SOFTMAX_64, "largest+total+divide", copies(given))
+    alike(ran(fusion_of(SOFTMAX_64, "largest+total+divide"), copies(given), schedule=schedule), want)
     assert device.launches[-1][1:] == ((8, 1, 1), True)
 
 
@@ -126,7 +117,7 @@ def test_softmax_over_three_kernels(device: FakeDriver, schedule: str) -> None:
 def test_kernels_take_turns_in_shared_memory(device: FakeDriver, grid: int) -> None:
     given = {"A": random(40, 56), "T": random(56, 40), "C": random(56, 56), "S": random(40, 1)}
     want = one_after_another(MATRICES, "turn+product+rows", copies(given))
-    kernel = fused(MATRICES, "turn+product+rows")
+    kernel = fusion_of(MATRICES, "turn+product+rows")
     program = kernel.analysed()[1].program
     assert [[p.name for p in phase] for phase in program.fusion.members] == [["turn", "rows"], ["product"]]
     for device.order in (0, 1, 7):
@@ -139,7 +130,7 @@ def test_kernels_take_turns_in_shared_memory(device: FakeDriver, grid: int) -> N
 @pytest.mark.parametrize("schedule", ["persistent-interleaved", "persistent-blocked"])
 def test_two_phases_are_shared_out_each_by_itself(device: FakeDriver, p: int, q: int, schedule: str) -> None:
     given = {"A": numpy.zeros(p, numpy.int32), "B": numpy.zeros(q, numpy.int32)}
-    kernel = fused(TILES, "first+second", "barrier")  # which cells `second` reads, `% P` hides
+    kernel = fusion_of(TILES, "first+second", "barrier")  # which cells `second` reads, `% P` hides
     got = ran(kernel, copies(given), schedule=schedule)
     a = numpy.arange(p, dtype=numpy.int32) * 3 + 1
     numpy.testing.assert_array_equal(got["A"], a)
@@ -152,10 +143,10 @@ def test_two_phases_are_shared_out_each_by_itself(device: FakeDriver, p: int, q:
 def test_the_barrier_word_is_ready_for_the_next_launch(device: FakeDriver) -> None:
     """Odd and even numbers of barriers, launch after launch."""
     for names, barriers in (("double+add", 1), ("double+triple+add+both", 2)):
-        kernel = fused(CHAIN, names)
+        kernel = fusion_of(LAUNCHED, names)
         assert len(kernel.analysed()[1].program.fusion.phases) == barriers + 1
         given = chain_arrays(500)
-        want = one_after_another(CHAIN, names, copies(given), a=2.0)
+        want = one_after_another(LAUNCHED, names, copies(given), a=2.0)
         for _ in range(3):
             alike(ran(kernel, copies(given), a=2.0), want)
 
@@ -163,7 +154,7 @@ def test_the_barrier_word_is_ready_for_the_next_launch(device: FakeDriver) -> No
 @needs_host
 @needs_nvrtc
 def test_the_plan_and_what_a_card_refuses(device: FakeDriver) -> None:
-    kernel = fused(CHAIN, "double+add")
+    kernel = fusion_of(LAUNCHED, "double+add")
     arrays = {name: HostArray(array) for name, array in chain_arrays(2000).items() if name in "XYZ"}
     plan = kernel.plan(**arrays, a=1.0, reserved_sms=1)
     assert plan.grid == (6, 1, 1) and plan.resident == 6 and plan.schedule == "persistent-interleaved"
@@ -180,7 +171,7 @@ def test_the_plan_and_what_a_card_refuses(device: FakeDriver) -> None:
 @needs_nvrtc
 def test_a_worker_that_never_comes_is_named_at_the_barrier_between_kernels(device: FakeDriver) -> None:
     text = (
-        CHAIN
+        LAUNCHED
         + """
 @launch(32)
 kernel endless(X: tensor<f32>[N], V: tensor<f32>[N]) {
@@ -196,7 +187,7 @@ kernel then(V: tensor<f32>[N], W: tensor<f32>[N]) {
 }
 """
     )
-    kernel = fused(text, "endless+then")
+    kernel = fusion_of(text, "endless+then")
     arrays = {name: HostArray(random(64)) for name in "XVW"}
     kernel(**arrays, timeout=0.001, unchecked=True)
     with pytest.raises(KernelFault, match="timeout") as caught:
@@ -211,10 +202,10 @@ kernel then(V: tensor<f32>[N], W: tensor<f32>[N]) {
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 @pytest.mark.parametrize(
     ("text", "names"),
-    [(CHAIN, "double+triple+add+both"), (SOFTMAX, "largest+total+divide"), (MATRICES, "turn+product+rows")],
+    [(LAUNCHED, "double+triple+add+both"), (SOFTMAX_64, "largest+total+divide"), (MATRICES, "turn+product+rows")],
 )
 def test_code_for_every_card(text: str, names: str, arch: str) -> None:
-    made = fused(text, names).compile(arch)
+    made = fusion_of(text, names).compile(arch)
     assert made.arch == arch and made.cubin[:4] == b"\x7fELF" and made.emitted.cooperative
     parts = [Kernels("t.ph", text)[name].compile(arch) for name in names.split("+")]
     assert made.shared_bytes == max(part.shared_bytes for part in parts)
@@ -223,7 +214,7 @@ def test_code_for_every_card(text: str, names: str, arch: str) -> None:
 
 @needs_nvrtc
 def test_launch_bounds_are_those_of_all() -> None:
-    text = fused(MATRICES, "turn+product+rows").compile().cuda
+    text = fusion_of(MATRICES, "turn+product+rows").compile().cuda
     assert "__launch_bounds__(64, 2)" in text
 
 
@@ -236,7 +227,7 @@ def file_of(tmp_path: Path, text: str) -> str:
 @needs_nvrtc
 @pytest.mark.parametrize("form", ["cuda", "ptx", "cubin", "facts", "contract"])
 def test_emit(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes], form: str) -> None:
-    file = file_of(tmp_path, CHAIN)
+    file = file_of(tmp_path, LAUNCHED)
     assert main(["emit", file, "--kernel", "double+triple+add+both", "--format", form]) == 0
     out = capsysbinary.readouterr().out
     match form:
@@ -264,7 +255,7 @@ def test_emit(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes], form: 
 
 @needs_nvrtc
 def test_occupancy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = file_of(tmp_path, CHAIN)
+    file = file_of(tmp_path, LAUNCHED)
     words = ["occupancy", file, "--kernel", "double+triple+add+both", "--target", "h200,t4", "--set", "N=64000"]
     assert main([*words, "--json"]) == 0
     h200, t4 = json.loads(capsys.readouterr().out)
@@ -277,7 +268,7 @@ def test_occupancy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_what_cannot_be_fused_is_said_by_every_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = file_of(tmp_path, CHAIN + "kernel wide(X: tensor<f32>[N]) { X[ctx.block.x] = 0.0 }\n")
+    file = file_of(tmp_path, LAUNCHED + "kernel wide(X: tensor<f32>[N]) { X[ctx.block.x] = 0.0 }\n")
     for command in ("emit", "occupancy"):
         assert main([command, file, "--kernel", "double+wide"]) == 2
         said = capsys.readouterr().err
@@ -291,8 +282,8 @@ def test_what_cannot_be_fused_is_said_by_every_command(tmp_path: Path, capsys: p
 def test_rows_may_be_apart_and_bases_between(device: FakeDriver) -> None:
     wide = {"X": random(11, 300), "M": random(11, 1), "S": random(11, 1), "Y": random(11, 256)}
     given = {"X": wide["X"][:, 3:203], "M": wide["M"], "S": wide["S"], "Y": wide["Y"][:, :200]}
-    want = one_after_another(SOFTMAX, "largest+total+divide", {name: numpy.array(a) for name, a in given.items()})
-    ran(fused(SOFTMAX, "largest+total+divide"), given)
+    want = one_after_another(SOFTMAX_64, "largest+total+divide", {name: numpy.array(a) for name, a in given.items()})
+    ran(fusion_of(SOFTMAX_64, "largest+total+divide"), given)
     for name, array in want.items():
         numpy.testing.assert_allclose(given[name], array, rtol=1e-6)
     assert not device.functions[-1].wide
@@ -318,7 +309,7 @@ kernel second(Y: tensor<f32>[N], Z: tensor<f32>[N], at: i32) {
 @needs_nvrtc
 @pytest.mark.parametrize("grid", [None, 1])
 def test_a_guard_in_any_kernel_stops_them_all(device: FakeDriver, grid: int | None) -> None:
-    kernel = fused(GUARDED, "first+second")
+    kernel = fusion_of(GUARDED, "first+second")
     x, y, z = (HostArray(random(200)) for _ in range(3))
     with pytest.raises(LaunchError, match="N = 200 is not a whole number of 64"):
         kernel(x, y, z, 0)

@@ -16,7 +16,7 @@ from phobos.runtime.kernel import Kernels
 from phobos.semantics.schedules import Form, Order
 from tests.codegen import host
 from tests.codegen.compare import arrays_for, read, unit_of
-from tests.codegen.fusions import CHAIN
+from tests.fusions import LAUNCHED
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120")
 FILES = ("staged", "saxpy", "softmax", "gemm")
@@ -74,7 +74,7 @@ def test_tracing_adds_lines_and_changes_none(name: str) -> None:
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_compiles_everywhere(arch: str) -> None:
     texts = [both(read(f"examples/{name}.ph"), name, Options(arch=arch))[1] for name in FILES]
-    texts += [both(CHAIN, "double+triple+add+both", Options(arch=arch))[1]]
+    texts += [both(LAUNCHED, "double+triple+add+both", Options(arch=arch))[1]]
     texts += [both(read("examples/saxpy.ph"), "saxpy", Options(arch=arch, form=PERSISTENT))[1], both(EARLY, "early",
               Options(arch=arch))[1]]  # fmt: skip
     for made in texts:
@@ -118,7 +118,7 @@ def test_blocks_past_the_buffer_write_nothing() -> None:
 
 
 def test_virtual_blocks_have_a_site_of_their_kernel() -> None:
-    _, traced = both(CHAIN, "double+triple+add+both", Options())
+    _, traced = both(LAUNCHED, "double+triple+add+both", Options())
     assert [(s.what, s.subject) for s in traced.sites if s.what in ("block", "phase")] == [
         ("block", "double"), ("block", "triple"), ("phase", "before `add`"), ("block", "add"),
         ("phase", "before `both`"), ("block", "both"),

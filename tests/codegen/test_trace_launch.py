@@ -16,8 +16,8 @@ from phobos.runtime.tracing.run import traced
 from phobos.runtime.tracing.trace import Trace
 from tests.codegen import host
 from tests.codegen.fake_device import FakeDriver, HostArray
-from tests.codegen.fusions import CHAIN
 from tests.codegen.test_trace import EARLY
+from tests.fusions import LAUNCHED
 
 pytestmark = [
     pytest.mark.skipif(host.COMPILER is None, reason="no C++ compiler (g++)"),
@@ -83,7 +83,7 @@ def test_more_blocks_than_are_written_down(device: FakeDriver, monkeypatch: pyte
 
 @pytest.mark.parametrize("schedule", ["persistent-interleaved", "persistent-blocked"])
 def test_a_fusion_tells_its_phases_and_the_blocks_of_its_workers(device: FakeDriver, schedule: str) -> None:
-    kernels = Kernels("t.ph", CHAIN)
+    kernels = Kernels("t.ph", LAUNCHED)
     kernel = phobos.fuse(*(kernels[name] for name in ("double", "triple", "add", "both")))
     arrays = {name: numpy.ones(1000, numpy.float32) for name in "XYZWR"}
     made = trace(kernel, arrays, {"a": 1.5}, grid=3, schedule=schedule)

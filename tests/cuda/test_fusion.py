@@ -11,16 +11,11 @@ import phobos
 from phobos.errors import KernelFault, LaunchError
 from phobos.runtime.cuda import driver, launch
 from phobos.runtime.kernel import Kernels
-from tests.codegen.fusions import CHAIN, MATRICES, SOFTMAX, TILES
+from tests.fusions import LAUNCHED, MATRICES, SOFTMAX_64, TILES, copies, fusion_of, given_to
 
-LARGE = CHAIN.replace("@launch(32)\n", "").replace("p * 64 :+ 64", "p * 1024 :+ 1024")
+LARGE = LAUNCHED.replace("@launch(32)\n", "").replace("p * 64 :+ 64", "p * 1024 :+ 1024")
 LARGE = LARGE.replace("p * 128 :+ 128", "p * 2048 :+ 2048").replace("p * 32 :+ 32", "p * 512 :+ 512")
 SCHEDULES = ("persistent-interleaved", "persistent-blocked")
-
-
-def fused(text: str, names: str, order: str = "ask") -> phobos.Kernel:
-    kernels = Kernels("t.ph", text)
-    return phobos.fuse(*(kernels[name] for name in names.split("+")), order=order)
 
 
 def ran(kernel: phobos.Kernel, arrays: dict[str, Any], **how: Any) -> dict[str, Any]:
@@ -39,10 +34,6 @@ def one_after_another(text: str, names: str, arrays: dict[str, Any], **numbers: 
     return arrays
 
 
-def copies(arrays: dict[str, Any]) -> dict[str, Any]:
-    return {name: array.copy() for name, array in arrays.items()}
-
-
 def alike(got: dict[str, Any], want: dict[str, Any]) -> None:
     for name, array in want.items():
         assert got[name].get().tobytes() == array.get().tobytes(), name
@@ -57,7 +48,7 @@ def random(cupy: Any, *shape: int) -> Any:
 def test_chains(cupy, n: int, names: str) -> None:
     given = {name: cupy.full(n, 7, numpy.float32) for name in "YZWR"} | {"X": random(cupy, n)}
     want = one_after_another(LARGE, names, copies(given), a=1.5)
-    kernel = fused(LARGE, names)
+    kernel = fusion_of(LARGE, names)
     alike(ran(kernel, copies(given), a=1.5) if "add" in names else ran(kernel, copies(given)), want)
     numbers = {"a": 1.5} if "add" in names else {}
     for schedule in SCHEDULES:
@@ -67,16 +58,12 @@ def test_chains(cupy, n: int, names: str) -> None:
                 alike(ran(kernel, copies(given), **numbers, schedule=schedule, grid=grid), want)
 
 
-def given_to(kernel: phobos.Kernel, arrays: dict[str, Any]) -> dict[str, Any]:
-    return {name: arrays[name] for name in kernel.analysed()[1].program.tensors}
-
-
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_softmax_over_three_kernels(cupy, schedule: str) -> None:
     x = random(cupy, 777, 960)
     given = {"X": x, "M": random(cupy, 777, 1), "S": random(cupy, 777, 1), "Y": cupy.zeros_like(x)}
-    want = one_after_another(SOFTMAX, "largest+total+divide", copies(given))
-    kernel = fused(SOFTMAX, "largest+total+divide")
+    want = one_after_another(SOFTMAX_64, "largest+total+divide", copies(given))
+    kernel = fusion_of(SOFTMAX_64, "largest+total+divide")
     got = ran(kernel, copies(given), schedule=schedule)
     alike(got, want)
     e = cupy.exp(x - x.max(1, keepdims=True))
@@ -88,7 +75,7 @@ def test_kernels_take_turns_in_shared_memory(cupy) -> None:
         "A": random(cupy, 400, 560), "T": random(cupy, 560, 400), "C": random(cupy, 560, 560), "S": random(cupy, 400, 1)
     }  # fmt: skip
     want = one_after_another(MATRICES, "turn+product+rows", copies(given))
-    kernel = fused(MATRICES, "turn+product+rows")
+    kernel = fusion_of(MATRICES, "turn+product+rows")
     for grid in (None, 1, 100):
         alike(ran(kernel, copies(given), grid=grid), want)
 
@@ -96,7 +83,7 @@ def test_kernels_take_turns_in_shared_memory(cupy) -> None:
 @pytest.mark.parametrize(("p", "q"), [(132, 132), (1000, 50), (64, 5000)])
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_two_phases_are_shared_out_each_by_itself(cupy, p: int, q: int, schedule: str) -> None:
-    kernel = fused(TILES, "first+second", "barrier")
+    kernel = fusion_of(TILES, "first+second", "barrier")
     a = numpy.arange(p, dtype=numpy.int32) * 3 + 1
     want = a[numpy.arange(q) * 7 % p] + numpy.arange(q)
     for grid in (132, None, 7):
@@ -107,7 +94,7 @@ def test_two_phases_are_shared_out_each_by_itself(cupy, p: int, q: int, schedule
 
 def test_a_thousand_launches_in_a_row(cupy) -> None:
     """Each launch reads what other blocks of it wrote before its barrier: nothing stale is ever seen."""
-    kernel = fused(TILES, "first+second", "barrier")
+    kernel = fusion_of(TILES, "first+second", "barrier")
     p, q = 1056, 1056
     given = {"A": cupy.zeros(p, numpy.int32), "B": cupy.zeros(q, numpy.int32)}
     want = cupy.asarray((numpy.arange(p) * 3 + 1)[numpy.arange(q) * 7 % p] + numpy.arange(q), dtype=numpy.int32)
@@ -126,7 +113,7 @@ def test_captured_and_replayed(cupy) -> None:
     n = 50_000
     given = {name: cupy.zeros(n, numpy.float32) for name in "YZWR"} | {"X": random(cupy, n)}
     want = one_after_another(LARGE, names, copies(given), a=0.5)
-    kernel = fused(LARGE, names)
+    kernel = fusion_of(LARGE, names)
     stream = cupy.cuda.Stream(non_blocking=True)
     with stream:
         kernel(**given, a=0.5)
@@ -144,7 +131,7 @@ def test_captured_and_replayed(cupy) -> None:
 
 
 def test_the_plan_and_residency(cupy) -> None:
-    kernel = fused(LARGE, "double+add")
+    kernel = fusion_of(LARGE, "double+add")
     given = {name: cupy.zeros(10_000_000, numpy.float32) for name in "XYZ"}
     plan = kernel.plan(**given, a=1.0)
     assert plan.ctas_per_sm is not None and plan.grid[0] == plan.ctas_per_sm * driver.multiprocessors(0)
@@ -167,7 +154,7 @@ kernel then(V: tensor<f32>[N], W: tensor<f32>[N]) {
     W[p * 64 :+ 64] = V[p * 64 :+ 64]
 }
 """
-    kernel = fused(text, "endless+then")
+    kernel = fusion_of(text, "endless+then")
     given = {name: cupy.zeros(64 * 20, numpy.float32) for name in "XVW"}
     kernel(**given, timeout=0.2, unchecked=True)
     with pytest.raises(KernelFault, match="waited longer than") as caught:

@@ -11,7 +11,7 @@ import phobos
 from phobos.runtime.cuda import driver, launch, tracing
 from phobos.runtime.kernel import Kernels, LaunchOptions
 from phobos.runtime.tracing.trace import Trace
-from tests.codegen.fusions import CHAIN
+from tests.fusions import LAUNCHED
 
 ROOT = Path(__file__).resolve().parents[2]
 PLANTED = """
@@ -94,7 +94,7 @@ def test_staged(cupy) -> None:
 
 @pytest.mark.parametrize("schedule", ["persistent-interleaved", "persistent-blocked"])
 def test_a_fusion(cupy, schedule: str) -> None:
-    kernels = Kernels("t.ph", CHAIN)
+    kernels = Kernels("t.ph", LAUNCHED)
     kernel = phobos.fuse(*(kernels[name] for name in ("double", "triple", "add", "both")))
     arrays = {name: cupy.ones(100_000, numpy.float32) for name in "XYZWR"}
     made = kernel.trace(**arrays, a=1.5, schedule=schedule)

@@ -10,55 +10,12 @@ import pytest
 
 import phobos
 from phobos.runtime.judge import Judging, judge, prepare
-from phobos.runtime.kernel import LaunchOptions
+from phobos.runtime.kernel import Kernels, LaunchOptions
 from phobos.runtime.reference.execute import Options, execute_phases
 from phobos.runtime.reference.faults import Fault
+from tests.fusions import CHAIN, SOFTMAX, copies, fusion_of, given_to
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-
-CHAIN = """
-kernel double(X: tensor<f32>[N], Y: tensor<f32>[N]) {
-    let p = ctx.block.x
-    Y[p * 64 :+ 64] = X[p * 64 :+ 64] * 2.0
-}
-kernel add(Y: tensor<f32>[N], Z: tensor<f32>[N]) {
-    let p = ctx.block.x
-    Z[p * 128 :+ 128] = Y[p * 128 :+ 128] + 1.0
-}
-kernel triple(X: tensor<f32>[N], W: tensor<f32>[N]) {
-    let p = ctx.block.x
-    W[p * 32 :+ 32] = X[p * 32 :+ 32] * 3.0
-}
-kernel both(Z: tensor<f32>[N], W: tensor<f32>[N], R: tensor<f32>[N]) {
-    let p = ctx.block.x
-    R[p * 64 :+ 64] = Z[p * 64 :+ 64] + W[p * 64 :+ 64]
-}
-kernel back(Y: tensor<f32>[N], X: tensor<f32>[N]) {
-    let p = ctx.block.x
-    X[p * 64 :+ 64] = Y[p * 64 :+ 64]
-}
-"""
-
-SOFTMAX = """
-kernel largest(X: tensor<f32>[R, C], M: tensor<f32>[R, 1]) {
-    let row = ctx.block.x
-    var m: tile<f32>[1, 64] = X[row :+ 1, 0 :+ 64]
-    for c in range(64, C, 64) { m = tmax(m, X[row :+ 1, c :+ 64]) }
-    M[row :+ 1, 0 :+ 1] = rowmax(m)
-}
-kernel total(X: tensor<f32>[R, C], M: tensor<f32>[R, 1], S: tensor<f32>[R, 1]) {
-    let row = ctx.block.x
-    var s: tile<f32>[1, 64] = exp(X[row :+ 1, 0 :+ 64] - M[row :+ 1, 0 :+ 1])
-    for c in range(64, C, 64) { s += exp(X[row :+ 1, c :+ 64] - M[row :+ 1, 0 :+ 1]) }
-    S[row :+ 1, 0 :+ 1] = rowsum(s)
-}
-@aligned(C = 64)
-kernel divide(X: tensor<f32>[R, C], M: tensor<f32>[R, 1], S: tensor<f32>[R, 1], Y: tensor<f32>[R, C]) {
-    let row = ctx.block.y
-    let c = ctx.block.x * 64
-    Y[row :+ 1, c :+ 64] = exp(X[row :+ 1, c :+ 64] - M[row :+ 1, 0 :+ 1]) / S[row :+ 1, 0 :+ 1]
-}
-"""
 
 ATOMIC = """
 kernel count(X: tensor<f32>[N], C: tensor<i32>[8]) {
@@ -82,24 +39,11 @@ def arrays(n: int, *names: str) -> dict[str, Any]:
 
 
 def one_after_another(text: str, names: str, given: dict[str, Any]) -> dict[str, Any]:
-    kernels = kernels_of(text)
-    held = {name: array.copy() for name, array in given.items()}
+    held = copies(given)
     for name in names.split("+"):
-        kernel = kernels[name]
-        wanted = kernel.analysed()[1].program.tensors
-        kernel(**{tensor: held[tensor] for tensor in wanted})
+        kernel = Kernels("t.ph", text)[name]
+        kernel(**given_to(kernel, held))
     return held
-
-
-def kernels_of(text: str) -> Any:
-    from phobos.runtime.kernel import Kernels
-
-    return Kernels("<text>", text)
-
-
-def fusion_of(text: str, names: str, order: str = "ask") -> Any:
-    kernels = kernels_of(text)
-    return phobos.fuse(*(kernels[name] for name in names.split("+")), order=order)
 
 
 @pytest.mark.parametrize("names", ["double+triple", "double+add", "double+triple+add+both", "double+back+triple"])
@@ -109,13 +53,12 @@ def test_a_fusion_is_its_kernels_one_after_another(names: str, how: dict[str, An
     fused = fusion_of(CHAIN, names)
     if "grid" in how and len(fused.analysed()[1].program.fusion.phases) == 1:
         how = {**how, "schedule": "persistent-interleaved"}
-    wanted = [p.name for p in fused.analysed()[1].program.parameters]
-    given = {name: array for name, array in arrays(n, "Y", "Z", "W", "R").items() if name in wanted}
+    given = given_to(fused, arrays(n, "Y", "Z", "W", "R"))
     expected = one_after_another(CHAIN, names, given)
     for scheduler in (None, "round-robin", "random", "adversarial"):
-        held = {name: array.copy() for name, array in given.items()}
+        held = copies(given)
         fused.reference(**held, **how, detect="races", scheduler=scheduler, seed=5)
-        for name in wanted:
+        for name in given:
             assert held[name].tobytes() == expected[name].tobytes(), (name, scheduler)
 
 
@@ -143,7 +86,7 @@ def test_without_its_barrier_a_fusion_races(text: str, names: str, n: int, sched
     fused = fusion_of(text, names)
     held: dict[str, Any] = arrays(n, "Y", "Z")
     held |= {"C": np.zeros(8, np.int32), "U": np.zeros(8, np.int32)}
-    held = {p.name: held[p.name] for p in fused.analysed()[1].program.parameters}
+    held = given_to(fused, held)
     bound = fused.bound((), held, {})
     prepared = prepare(fused, bound, (), held, LaunchOptions())
     judge(prepared, Judging("races", scheduler, 1))
@@ -236,8 +179,7 @@ def test_kernels_with_no_barrier_are_launched_as_they_are() -> None:
 )
 def test_launches_that_are_refused(names: str, how: dict[str, Any], said: str) -> None:
     fused = fusion_of(CHAIN, names)
-    wanted = [p.name for p in fused.analysed()[1].program.parameters]
-    held = {name: array for name, array in arrays(256, "Y", "Z", "W").items() if name in wanted}
+    held = given_to(fused, arrays(256, "Y", "Z", "W"))
     with pytest.raises(phobos.LaunchError, match=said):
         fused.plan(**held, **how)
 
@@ -268,7 +210,7 @@ def test_nothing_to_do() -> None:
 
 
 def test_what_cannot_be_fused() -> None:
-    kernels = kernels_of(CHAIN)
+    kernels = Kernels("<text>", CHAIN)
     with pytest.raises(phobos.LaunchError, match="nothing to fuse"):
         phobos.fuse()
     with pytest.raises(phobos.LaunchError, match="is no kernel"):

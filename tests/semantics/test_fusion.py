@@ -7,31 +7,15 @@ import pytest
 from phobos.semantics.fusion import Fusion, NotFusible, fused, requirements_of
 from phobos.semantics.module import Module, analyse
 from phobos.semantics.orders import Order
+from tests.fusions import CHAIN
 
-ELEMENTWISE = """
-kernel double(X: tensor<f32>[N], Y: tensor<f32>[N]) {
-    let p = ctx.block.x
-    Y[p * 64 :+ 64] = X[p * 64 :+ 64] * 2.0
-}
-kernel add(Y: tensor<f32>[N], Z: tensor<f32>[N]) {
-    let p = ctx.block.x
-    Z[p * 128 :+ 128] = Y[p * 128 :+ 128] + 1.0
-}
-kernel triple(X: tensor<f32>[N], W: tensor<f32>[N]) {
-    let p = ctx.block.x
-    W[p * 64 :+ 64] = X[p * 64 :+ 64] * 3.0
-}
-kernel into_x(X: tensor<f32>[N], V: tensor<f32>[N]) {
+ELEMENTWISE = CHAIN + """kernel into_x(X: tensor<f32>[N], V: tensor<f32>[N]) {
     let p = ctx.block.x
     X[p * 32 :+ 32] = V[p * 32 :+ 32]
 }
 kernel into_y(Y: tensor<f32>[N], V: tensor<f32>[N]) {
     let p = ctx.block.x
     Y[p * 32 :+ 32] = V[p * 32 :+ 32]
-}
-kernel both(Z: tensor<f32>[N], W: tensor<f32>[N], R: tensor<f32>[N]) {
-    let p = ctx.block.x
-    R[p * 64 :+ 64] = Z[p * 64 :+ 64] + W[p * 64 :+ 64]
 }
 """
 

@@ -12,7 +12,7 @@ import pytest
 import phobos
 from phobos.runtime.kernel import Kernels
 from phobos.runtime.tracing.trace import Trace
-from tests.codegen.fusions import CHAIN
+from tests.fusions import LAUNCHED
 
 CORPUS = Path(__file__).resolve().parents[1] / "corpus"
 SLOW = """
@@ -167,7 +167,7 @@ def test_workers_take_their_blocks_one_after_another(schedule: str) -> None:
 
 
 def test_a_fusion_waits_between_its_phases() -> None:
-    kernels = Kernels("t.ph", CHAIN)
+    kernels = Kernels("t.ph", LAUNCHED)
     kernel = phobos.fuse(*(kernels[name] for name in ("double", "triple", "add", "both")))
     made = kernel.trace(**{name: numpy.ones(1000, numpy.float32) for name in "XYZWR"}, a=1.5, grid=5)
     adds_up(made)

@@ -1,8 +1,37 @@
-"""Kernels that are fused in tests, with and without a card."""
+"""Kernels that are fused in tests: what is said of them, run by the reference runtime, emitted, on a card."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+import phobos
+from phobos.runtime.kernel import Kernels
+
 CHAIN = """
+kernel double(X: tensor<f32>[N], Y: tensor<f32>[N]) {
+    let p = ctx.block.x
+    Y[p * 64 :+ 64] = X[p * 64 :+ 64] * 2.0
+}
+kernel add(Y: tensor<f32>[N], Z: tensor<f32>[N]) {
+    let p = ctx.block.x
+    Z[p * 128 :+ 128] = Y[p * 128 :+ 128] + 1.0
+}
+kernel triple(X: tensor<f32>[N], W: tensor<f32>[N]) {
+    let p = ctx.block.x
+    W[p * 32 :+ 32] = X[p * 32 :+ 32] * 3.0
+}
+kernel both(Z: tensor<f32>[N], W: tensor<f32>[N], R: tensor<f32>[N]) {
+    let p = ctx.block.x
+    R[p * 64 :+ 64] = Z[p * 64 :+ 64] + W[p * 64 :+ 64]
+}
+kernel back(Y: tensor<f32>[N], X: tensor<f32>[N]) {
+    let p = ctx.block.x
+    X[p * 64 :+ 64] = Y[p * 64 :+ 64]
+}
+"""
+
+LAUNCHED = """
 @launch(32)
 kernel double(X: tensor<f32>[N], Y: tensor<f32>[N]) {
     let p = ctx.block.x
@@ -27,27 +56,25 @@ kernel both(Z: tensor<f32>[N], W: tensor<f32>[N], R: tensor<f32>[N]) {
 """
 
 SOFTMAX = """
-@launch(64)
 kernel largest(X: tensor<f32>[R, C], M: tensor<f32>[R, 1]) {
     let row = ctx.block.x
     var m: tile<f32>[1, 64] = X[row :+ 1, 0 :+ 64]
     for c in range(64, C, 64) { m = tmax(m, X[row :+ 1, c :+ 64]) }
     M[row :+ 1, 0 :+ 1] = rowmax(m)
 }
-@launch(64)
 kernel total(X: tensor<f32>[R, C], M: tensor<f32>[R, 1], S: tensor<f32>[R, 1]) {
     let row = ctx.block.x
     var s: tile<f32>[1, 64] = exp(X[row :+ 1, 0 :+ 64] - M[row :+ 1, 0 :+ 1])
     for c in range(64, C, 64) { s += exp(X[row :+ 1, c :+ 64] - M[row :+ 1, 0 :+ 1]) }
     S[row :+ 1, 0 :+ 1] = rowsum(s)
 }
-@launch(64)
 kernel divide(X: tensor<f32>[R, C], M: tensor<f32>[R, 1], S: tensor<f32>[R, 1], Y: tensor<f32>[R, C]) {
     let row = ctx.block.y
     let c = ctx.block.x * 64
     Y[row :+ 1, c :+ 64] = exp(X[row :+ 1, c :+ 64] - M[row :+ 1, 0 :+ 1]) / S[row :+ 1, 0 :+ 1]
 }
 """
+SOFTMAX_64 = SOFTMAX.replace("\nkernel", "\n@launch(64)\nkernel")
 
 MATRICES = """
 @launch(64)
@@ -87,3 +114,17 @@ kernel second(A: tensor<i32>[P], B: tensor<i32>[Q]) {
     B[q] = i32(A[(q * 7) % P]) + i32(q)
 }
 """
+
+
+def fusion_of(text: str, names: str, order: str = "ask") -> phobos.Kernel:
+    kernels = Kernels("t.ph", text)
+    return phobos.fuse(*(kernels[name] for name in names.split("+")), order=order)
+
+
+def copies(arrays: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: array.copy() for name, array in arrays.items()}
+
+
+def given_to(kernel: phobos.Kernel, arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the arrays that a kernel takes."""
+    return {name: arrays[name] for name in kernel.analysed()[1].program.tensors}
