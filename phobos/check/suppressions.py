@@ -117,7 +117,9 @@ class Suppressions:
                     last = extents.get(first, first)
                 whole, words = pragma.kind == "ignore-file", tuple(self._words(pragma, offset))
                 broken = unread if whole else bool(item.problems)
-                yield Suppression(start, offset + pragma.end, words, not words, whole, trailing, first, last, broken)
+                yield Suppression(
+                    start, offset + pragma.end, words, pragma.is_blanket, whole, trailing, first, last, broken
+                )
 
     def _words(self, pragma: Pragma, offset: int) -> Iterator[Word]:
         for word in pragma.words:

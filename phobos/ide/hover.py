@@ -120,10 +120,10 @@ def _code(document: Document, place: Place) -> Found | None:
                 masks = facts.mask_lines(document, place, program, access)
                 if masks:
                     return place.range(access.start, access.end), ["\n".join(masks)]
-    return _keyword(document, place)
+    return _keyword(place)
 
 
-def _keyword(document: Document, place: Place) -> Found | None:
+def _keyword(place: Place) -> Found | None:
     text = place.item.text
     for word in re.finditer(r"[a-z]+", text[max(0, place.inside - 10) : place.inside + 10]):
         start = max(0, place.inside - 10) + word.start()

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 from phobos.ide.document import Document, Place, Range
 from phobos.ide.names import Kind, Role, Symbol, Use
-from phobos.ide.walk import path_to
 from phobos.language.builtins import BUILTINS
 from phobos.syntax import tree
 from phobos.value import value
@@ -237,11 +236,3 @@ def _in_headers(document: Document, subject: Subject) -> Iterator[Range]:
             for place in _kernels(document, word):
                 if place.start == subject.place.start and _header_symbol(place, word) is subject.symbol:
                     yield word.range
-
-
-def path_at(document: Document, offset: int) -> tuple[Place, list[tree.Node]] | None:
-    """The nodes around `offset`, outermost first, with their item."""
-    place = document.place(offset)
-    if place is None or place.item.node is None:
-        return None
-    return place, path_to(place.item.node, place.inside)

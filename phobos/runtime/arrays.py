@@ -97,14 +97,15 @@ def _to_numpy(name: str, given: Any) -> Any:
             if str(getattr(given, "dtype", "")).endswith("bfloat16") and hasattr(given, "view"):
                 import ml_dtypes
 
-                return _to_numpy(name, given.view(_like(given, "uint16"))).view(ml_dtypes.bfloat16)
+                return _to_numpy(name, given.view(_dtype("uint16"))).view(ml_dtypes.bfloat16)
             raise LaunchError(f"argument `{name}` cannot be read as an array: {error}") from None
     raise LaunchError(
         f"argument `{name}` is {_kind(given)}, but the parameter is a tensor: pass a NumPy, CuPy or PyTorch array"
     )
 
 
-def _like(given: Any, dtype: str) -> Any:
+def _dtype(dtype: str) -> Any:
+    """PyTorch's, where it is loaded; NumPy takes the name."""
     import sys
 
     torch = sys.modules.get("torch")

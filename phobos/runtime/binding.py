@@ -72,7 +72,7 @@ def bind(module: Module, unit: Unit, program: Program, positional: Sequence[Any]
             tensors[parameter.name] = _tensor(module, unit, parameter, given, parameter.name in barriers)
         else:
             params[parameter.name] = _scalar(module, unit, parameter, given)
-    dims = _extents(module, unit, program, tensors, params, barriers)
+    dims = _extents(module, unit, program, tensors, barriers)
     supplied: dict[str, tuple[int, ...]] = {}
     for name in barriers - set(tensors):
         supplied[name] = tuple(
@@ -183,9 +183,8 @@ def _scalar(module: Module, unit: Unit, parameter: ir.ScalarParam, given: Any) -
 
 
 def _extents(
-    module: Module, unit: Unit, program: Program, tensors: Mapping[str, Given], params: Mapping[str, Any],
-    barriers: frozenset[str],
-) -> dict[str, int]:  # fmt: skip
+    module: Module, unit: Unit, program: Program, tensors: Mapping[str, Given], barriers: frozenset[str]
+) -> dict[str, int]:
     dims: dict[str, int] = {}
     origin: dict[str, tuple[str, int]] = {}
     for tensor in program.tensors.values():

@@ -23,7 +23,6 @@ from phobos.value import value
 
 if TYPE_CHECKING:
     from phobos.lowering.decide import Lowered
-    from phobos.runtime.kernel import Kernel
     from phobos.semantics.module import Module, Unit
 
 
@@ -59,7 +58,7 @@ class CompiledKernel:
         )
 
 
-def compiled(kernel: Kernel, module: Module, unit: Unit, target: str) -> CompiledKernel:
+def compiled(module: Module, unit: Unit, target: str) -> CompiledKernel:
     """The kernel for a target by name (`sm_90a`, `h200`, ...). Raises LaunchError, CompilerMissing."""
     try:
         arch = cards.target(target).arch

@@ -99,7 +99,7 @@ def arguments(
                 f"--arg {tensor.name}=zeros|ones|iota|random|normal|@file.npy|NUMBER"
             )
         arrays[tensor.name] = (
-            files[tensor.name] if tensor.name in files else _fill(program, tensor, text, dims, constants, seed)
+            files[tensor.name] if tensor.name in files else _fill(tensor, text, dims, constants, seed)
         )
     return Arguments(arrays, numbers)
 
@@ -130,9 +130,7 @@ def number(name: str, dtype: str, text: str) -> Any:
         raise InputError(f"parameter `{name}` is {text!r}, the kernel declares {dtype}") from None
 
 
-def _shape(
-    program: Program, tensor: ir.Tensor, dims: Mapping[str, int], constants: Mapping[str, int]
-) -> tuple[int, ...]:
+def _shape(tensor: ir.Tensor, dims: Mapping[str, int], constants: Mapping[str, int]) -> tuple[int, ...]:
     sizes = []
     for size in tensor.extents:
         if isinstance(size, ir.Dim):
@@ -147,9 +145,7 @@ def _shape(
     return tuple(sizes)
 
 
-def _fill(
-    program: Program, tensor: ir.Tensor, text: str, dims: Mapping[str, int], constants: Mapping[str, int], seed: int
-) -> Any:
+def _fill(tensor: ir.Tensor, text: str, dims: Mapping[str, int], constants: Mapping[str, int], seed: int) -> Any:
     kind, colon, option = text.partition(":")
     own = seed
     if colon:
@@ -168,7 +164,7 @@ def _fill(
                 f"cannot read {text!r} for tensor `{tensor.name}`: write {'|'.join(_FILLS)}, @file.npy or a number"
                 + (f"; did you mean `{near}`?" if near else "")
             ) from None
-    shape = _shape(program, tensor, dims, constants)
+    shape = _shape(tensor, dims, constants)
     if size_of(shape, tensor.dtype) > MOST_BYTES:
         raise InputError(f"tensor `{tensor.name}` of shape {shape} would take {size_of(shape, tensor.dtype):,} bytes")
     try:

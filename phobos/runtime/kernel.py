@@ -54,9 +54,6 @@ class LaunchOptions:
     detect: tuple[str, ...] = ()
 
 
-NO_OPTIONS = LaunchOptions()
-
-
 def load(path: str | os.PathLike[str]) -> Kernels:
     """The kernels of a `.ph` file. Raises InputError where it cannot be read."""
     from phobos.check.project import read
@@ -472,7 +469,7 @@ class Kernel:
         self.demand(module, unit, on_device=False)
         from phobos.runtime.compiling import compiled
 
-        return compiled(self, module, unit, target)
+        return compiled(module, unit, target)
 
     def persistent_grid(self, constants: Mapping[str, int] | None = None, device: int | None = None) -> int:
         """How many blocks of this kernel a GPU holds at once; by default the one that is current in this thread."""

@@ -242,7 +242,6 @@ def command(path: str, name: str, program: Program, launch: Launch) -> str:
     return shlex.join(words)
 
 
-_PLURAL = re.compile(r"^(waits?|have left|has left)(.*)$")
 _GROUP = re.compile(r"blocks? ((?:\d+(?:-\d+)?(?:, | and )?)+) ([^,;:]+)")
 
 

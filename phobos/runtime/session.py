@@ -166,7 +166,7 @@ def _perform(request: Request, shared: ClusterRun | None) -> Report:
     except KernelFault as error:
         fault = Stop(error.kind, error.diagnostic, str(error), error.blocks)
         return _faulted(report, request, fault, runner.made)
-    return _finished(report, request, done, given, runner.options, fault_wanted, on_gpu, detect)
+    return _finished(report, request, done, given, runner.options, on_gpu, detect)
 
 
 def launch_of(request: Request, on_gpu: bool, mapped: bool = False) -> tuple[Program, Arguments, LaunchOptions]:
@@ -337,7 +337,6 @@ def _finished(
     done: _Done,
     given: Arguments,
     options: LaunchOptions,
-    fault_wanted: Expectation | None,
     on_gpu: bool,
     detect: tuple[str, ...],
 ) -> Report:

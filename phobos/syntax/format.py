@@ -21,8 +21,6 @@ _CONTINUATION = 4
 _BOM = "\ufeff"
 
 _OPERANDS = frozenset((NAME, INT, FLOAT, BOOL, ")", "]"))
-_SPACED = frozenset("=arsqoh*+-<>&|^AO")  # with a blank on both sides, unless the role of the token says otherwise
-_KEYWORDS = frozenset("KFLVIERNWT")
 
 
 class FormatError(PhobosError):

@@ -11,7 +11,7 @@ import phobos
 from phobos.codegen import nvrtc
 from phobos.runtime.cuda import launch, tracing
 from phobos.runtime.judge import Judging
-from phobos.runtime.kernel import NO_OPTIONS, Kernel, Kernels
+from phobos.runtime.kernel import Kernel, Kernels, LaunchOptions
 from phobos.runtime.tracing.run import traced
 from phobos.runtime.tracing.trace import Trace
 from tests.codegen import host
@@ -55,7 +55,7 @@ def test_the_arrays_are_as_a_launch_without_marks_leaves_them(device: FakeDriver
     kernel = Kernels("t.ph", EARLY)["early"]
     x = numpy.arange(3, dtype=numpy.float32)
     bound = kernel.bound((), {"X": x, "n": 3}, {})
-    _, got = tracing.traced(kernel, bound, NO_OPTIONS, "cuda:0", 2, 1 << 16)
+    _, got = tracing.traced(kernel, bound, LaunchOptions(), "cuda:0", 2, 1 << 16)
     there = HostArray(x.copy())
     kernel(there, 3, grid=3)
     launch.synchronize()

@@ -14,7 +14,7 @@ import numpy as np
 from phobos.diagnostic import Span
 from phobos.runtime.reference.faults import Fault, Site, cell
 from phobos.runtime.reference.group import Group
-from phobos.runtime.reference.numbers import DTYPES, Array, Value, bits, convert, python, wrap
+from phobos.runtime.reference.numbers import DTYPES, Array, Value, bits, python, wrap
 from phobos.runtime.reference.windows import Piece, Window, part, window
 from phobos.semantics.program import Program
 from phobos.value import value
@@ -281,11 +281,6 @@ def check_gather(group: Group, name: str, extent: int, index: Array, place: Plac
             blocks=(block,),
             help="bring the indices into the table before `gather`, with `where` for instance",
         )
-
-
-def element_of(values: Value, source: str, target: str) -> Value:
-    """A point just loaded, as the scalar type that the program gives it."""
-    return convert(values, source, target)
 
 
 def _who(group: Group, piece: Piece) -> Array:

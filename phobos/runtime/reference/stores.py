@@ -196,7 +196,7 @@ def _store_tile_point(
     convert = numbers.convert
 
     def run(group: Group) -> None:
-        index = [agree(group, number) for number in where.index(group)]
+        index = [agree(number) for number in where.index(group)]
         extents = group.env[base].shape[1:]
         group.machine.check_point(group, base.name, extents, index, place)
         held = inner(group)
@@ -221,7 +221,7 @@ def _store_tile_slice(
     place = where.place
 
     def run(group: Group) -> None:
-        starts = [agree(group, start) for start in where.index(group)]
+        starts = [agree(start) for start in where.index(group)]
         lengths = where.sizes(group)
         held = spread(inner(group), rank)
         if apply is not None:

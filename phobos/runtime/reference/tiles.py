@@ -57,7 +57,7 @@ def at_block(number: Value, lane: int) -> int:
     return int(number[lane]) if isinstance(number, np.ndarray) else number
 
 
-def agree(group: Group, number: Value) -> Value:
+def agree(number: Value) -> Value:
     """The one number where blocks agree after all."""
     if isinstance(number, np.ndarray) and (number == number[0]).all():
         return int(number[0])
@@ -68,7 +68,7 @@ def read_tile(
     group: Group, variable: ir.Variable, cells: Array, starts: Sequence[Value], lengths: tuple[int, ...], place: Place
 ) -> Array:
     """A slice of a tile variable: (blocks or 1, *lengths), 0 where it runs past the tile."""
-    starts = [agree(group, start) for start in starts]
+    starts = [agree(start) for start in starts]
     written = group.written.get(variable) if group.written else None
     if any(isinstance(start, np.ndarray) for start in starts):
         result = np.zeros((group.size, *lengths), cells.dtype)
