@@ -33,6 +33,7 @@ class Word:
 @value
 class Suppression:
     """One comment. It covers rows `first` to `last`, or the whole file; `trailing` stands after code on its line.
+    One alone on its line covers the comments below it, which may say something themselves, and the next statement.
 
     `broken`: some of what it covers did not parse and was not looked at, so nobody can say that it is not needed.
     """
@@ -113,8 +114,8 @@ class Suppressions:
                 if not trailing and pragma.kind == "ignore":  # alone on its line: it speaks of the next statement
                     if extents is None:
                         extents = self._extents()
-                    first = self._next_row(row)
-                    last = extents.get(first, first)
+                    following = self._next_row(row)
+                    first, last = min(row + 1, following), extents.get(following, following)
                 whole, words = pragma.kind == "ignore-file", tuple(self._words(pragma, offset))
                 broken = unread if whole else bool(item.problems)
                 yield Suppression(

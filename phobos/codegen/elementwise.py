@@ -8,6 +8,7 @@ for a tile that lies wholly inside (the same for all threads), masked for the ot
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 from phobos.codegen import spelling
 from phobos.codegen.context import Context, View
@@ -19,6 +20,9 @@ from phobos.semantics import ir
 
 SEPARATE_STORES = 32
 """Up to this many results a thread computes all before it stores any, so that its loads are in flight together."""
+
+UNROLLED = 256  # elements of a thread up to which its loops are unrolled wholly
+UNROLLED_BY = 8
 
 Body = Callable[[Element, str, str, str], None]
 """(element, row register, column register, register) -> the statement for one element."""
@@ -118,7 +122,7 @@ class Loop:
             return
         single = layout.row_registers == 1
         i = "0" if single else "i"
-        with out.block() if single else out.rows(f"for (int i = 0; i < {layout.row_registers}; ++i)"):
+        with out.block() if single else self._turns(f"for (int i = 0; i < {layout.row_registers}; ++i)"):
             out.line(f"const int r = {self.row(i)};")
             if layout.rows_exact:
                 self._columns(body, masked, i, "r", before, after)
@@ -133,13 +137,17 @@ class Loop:
             return
         single = layout.column_steps == 1
         j = "0" if single else "j"
-        with out.block() if single else out.rows(f"for (int j = 0; j < {layout.column_steps}; ++j)"):
+        with out.block() if single else self._turns(f"for (int j = 0; j < {layout.column_steps}; ++j)"):
             out.line(f"const int c = {self.column(j)};")
             if layout.columns_exact:
                 self._vector(body, masked, i, row, j, "c", before, after)
             else:
                 with out.block(f"if (c < {layout.columns})"):
                     self._vector(body, masked, i, row, j, "c", before, after)
+
+    def _turns(self, head: str) -> AbstractContextManager[None]:
+        """A loop over registers is unrolled; what no thread has registers for would only take long to compile."""
+        return self.context.out.rows(head, 0 if self.layout.registers <= UNROLLED else UNROLLED_BY)
 
     def _vector(
         self, body: Body, masked: bool, i: str, row: str, j: str, column: str, before: object, after: object

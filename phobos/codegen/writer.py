@@ -43,9 +43,9 @@ class Writer:
             self.line("};")
 
     @contextmanager
-    def rows(self, head: str) -> Iterator[None]:
-        """A loop that is unrolled."""
-        self.line("#pragma unroll")
+    def rows(self, head: str, turns: int = 0) -> Iterator[None]:
+        """A loop that is unrolled; by so many turns where a number is given."""
+        self.line(f"#pragma unroll {turns}" if turns else "#pragma unroll")
         with self.block(head):
             yield
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from phobos.diagnostic import Span
 from phobos.lowering import walk
 from phobos.semantics import ir
@@ -9,6 +11,8 @@ from phobos.semantics.program import Program
 from phobos.value import value
 
 MOST_NESTED = 10  # loops inside one another: where threads wait is found by walking each twice, and what is in it
+MOST_REACHED = 1 << 30  # cells of one statement: threads count them in 32 bits
+MOST_HELD = 1024  # elements of a tile for a thread of 255 registers: laying out more takes the compiler minutes
 
 
 @value
@@ -35,6 +39,7 @@ def missing(program: Program) -> list[Missing]:
                     "copy it in tiles of a fixed length",
                 )
             )
+        found += _too_large(statement, program.launch.threads)
         for root in walk.expressions(statement):
             for one in walk.every(root):
                 if isinstance(one, ir.ThreadValue):
@@ -57,6 +62,29 @@ def _too_deep(body: ir.Block) -> Span | None:
                 return statement.span
             waiting += [(inner, inside) for inner in walk.blocks(statement)]
     return None
+
+
+def _too_large(statement: ir.Statement, threads: int) -> list[Missing]:
+    """A tile that no block could hold, or more cells than one statement can reach."""
+    tiles = [one.type for root in walk.expressions(statement) for one in walk.every(root)]
+    if isinstance(statement, ir.Define):
+        tiles.append(statement.variable.type)
+        held = _cells(statement.variable.type)
+        if MOST_HELD * threads < held <= MOST_REACHED:
+            what = f"a tile of {held} elements: {threads} threads hold at most {MOST_HELD * threads}"
+            return [Missing(what, statement.span, "go over it in smaller tiles")]
+    reached = max(map(_cells, tiles), default=0)
+    if isinstance(statement, ir.Store):
+        reached = max(reached, prod(sub.static or 1 for sub in statement.access.subs if isinstance(sub, ir.SliceSub)))
+    if reached <= MOST_REACHED:
+        return []
+    what = f"a statement over {reached} cells: at most {MOST_REACHED} are reached by one"
+    return [Missing(what, statement.span, "go over them in smaller tiles")]
+
+
+def _cells(kind: ir.Type) -> int:
+    """Elements of a tile, as far as its lengths are known when compiled."""
+    return prod(n for n in kind.shape if isinstance(n, int)) if isinstance(kind, ir.TileT) else 0
 
 
 def _call(name: str, span: Span) -> Missing:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from itertools import product
-from math import exp, lcm, log, prod, sqrt, tanh
+from math import exp, isfinite, isnan, lcm, log, prod, sqrt, tanh
 from operator import eq, ge, gt, le, lt, ne, neg
 
 from phobos.semantics import ir
@@ -283,6 +283,13 @@ def _kept(number: int | float, kind: str) -> object:
         return "infinite", number > 0
 
 
+def _of_width(number: int | float, kind: str) -> int | float:
+    """What arithmetic gives: a whole number wraps where its type ends, and so cannot grow without end."""
+    if isinstance(number, float) or (-1 << 31 <= number < 1 << 31 and kind not in ("i8", "u8")):
+        return number
+    return _wrapped(number, kind if kind in WIDTHS else "index")
+
+
 def _wrapped(number: int, kind: str) -> int:
     low, bits = WIDTHS[kind]
     return (number - low) % (1 << bits) + low
@@ -391,6 +398,8 @@ class _Block:
         if statement.op is not None:
             old = self._read(access.base, spans, access.is_point)
             new = self._binary(statement.op, old, new, statement.value.type)
+        if isinstance(new, Tile):
+            _demand_fits(new, tuple(map(len, spans)))
         for at, flat in self._cells(spans, shape):
             if flat is None or flat >= len(memory):
                 continue
@@ -518,6 +527,8 @@ class _Block:
         if not tiles:
             return None if any(one is None for one in operands) else compute(*operands)
         shape = tuple(max(lengths) for lengths in zip(*(tile.shape for tile in tiles)))
+        for tile in tiles:
+            _demand_fits(tile, shape)
         self.launch.spend(prod(shape))
         cells: list[Scalar] = []
         for at in product(*map(range, shape)):
@@ -559,6 +570,8 @@ class _Block:
 
     def _product(self, a: Tile, b: Tile, turned: bool) -> Value:
         (rows, inner), columns = a.shape, b.shape[0 if turned else 1]
+        if b.shape[1 if turned else 0] != inner:
+            raise _Stop
         self.launch.spend(rows * inner * columns)
         cells: list[Scalar] = []
         for i, j in product(range(rows), range(columns)):
@@ -568,6 +581,12 @@ class _Block:
             known = [x * y for x, y in pairs if x is not None and y is not None]
             cells.append(sum(known) if len(known) == inner else None)
         return Tile((rows, columns), cells)
+
+
+def _demand_fits(tile: Tile, shape: tuple[int, ...]) -> None:
+    """Raise _Stop where some length is neither that of the shape nor one: at such numbers the launch is refused."""
+    if not all(length in (1, wanted) for length, wanted in zip(tile.shape, shape, strict=True)):
+        raise _Stop
 
 
 def _place(at: tuple[int, ...], shape: tuple[int, ...]) -> int:
@@ -580,17 +599,25 @@ def _place(at: tuple[int, ...], shape: tuple[int, ...]) -> int:
 def _converted(number: int | float, dtype: str) -> Scalar:
     if dtype in FLOATS:
         return float(number)
-    return _wrapped(int(number), dtype) if dtype in WIDTHS else number
+    if dtype not in WIDTHS:
+        return number
+    if not isinstance(number, float):
+        return _wrapped(number, dtype)
+    low, bits = WIDTHS[dtype]
+    high = low + (1 << bits) - 1
+    if isnan(number):
+        return 0
+    return low if number <= low else high if number >= high else int(number)
 
 
 def _computed(op: str, x: int | float, y: int | float, dtype: str) -> Scalar:
     match op:
         case "+":
-            return x + y
+            return _of_width(x + y, dtype)
         case "-":
-            return x - y
+            return _of_width(x - y, dtype)
         case "*":
-            return x * y
+            return _of_width(x * y, dtype)
         case "/" | "%":
             if isinstance(x, float) or isinstance(y, float):
                 return x / y if y else None
@@ -622,7 +649,7 @@ ELEMENTWISE: dict[str, Callable[..., Scalar]] = {
     "log": lambda x: log(x) if x > 0 else None,
     "sqrt": lambda x: sqrt(x) if x >= 0 else None,
     "tanh": tanh,
-    "round": lambda x: float(round(x)),
+    "round": lambda x: float(round(x)) if isfinite(x) else x,
     "pow": lambda x, y: x**y if x > 0 else None,
     "tmax": lambda x, y: x if x > y else y,
     "tmin": lambda x, y: x if x < y else y,

@@ -175,3 +175,23 @@ def test_loops_nested_too_deep_are_refused_by_name() -> None:
     deep = kernel(f"kernel k(X: tensor<f32>[N]) {{\n{loops}X[0] = 1.0\n{'}' * 30}\n}}\n")
     with pytest.raises(LaunchError, match="its loops are nested more than 10 deep"):
         deep.compile(target="sm_80")
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("X[ctx.block.x * 64 :+ 4294967296] = 1.0", "a statement over 4294967296 cells: at most 1073741824"),
+        ("var t: tile<f32>[1048576] = 0.5\nX[0 :+ 1048576] = t", "1048576 elements: 256 threads hold at most 262144"),
+        ("let t = X[0 :+ 1048576] * 2.0\nX[0 :+ 1048576] = t", "1048576 elements: 256 threads hold at most 262144"),
+    ],
+)
+def test_more_cells_than_a_block_can_go_over_are_refused_by_name(body: str, said: str) -> None:
+    """Their loops were unrolled for minutes, and counted in 32 bits."""
+    with pytest.raises(LaunchError, match=said):
+        kernel(f"kernel k(X: tensor<f32>[N]) {{\n{body}\n}}\n").compile(target="sm_80")
+
+
+def test_loops_longer_than_registers_are_not_unrolled_wholly() -> None:
+    text = "kernel k(X: tensor<f32>[N]) {\nX[ctx.block.x * 64 :+ %d] = 1.0\n}\n"
+    assert "#pragma unroll 8\n" not in kernel(text % 65536).compile(target="sm_80").cuda
+    assert "#pragma unroll 8\n" in kernel(text % 1048576).compile(target="sm_80").cuda
