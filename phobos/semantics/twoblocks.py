@@ -9,6 +9,7 @@ each that some axis keeps the cells apart, or that the case cannot be.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from math import gcd
 
 from phobos.semantics import ir
 from phobos.semantics.combine import follows
@@ -17,7 +18,7 @@ from phobos.semantics.flow import FIRST, FREE, LATER, NEXT, SAME, Reach
 from phobos.semantics.grid import has_one_axis
 from phobos.semantics.knowledge import ROOT, Knowledge, poly_of_key
 from phobos.semantics.meeting import NESTED, Numbers
-from phobos.semantics.poly import Atom, Poly
+from phobos.semantics.poly import Atom, Monomial, Poly
 from phobos.semantics.signature import Signature
 from phobos.semantics.solve import never_negative, tightened
 from phobos.semantics.tickets import tickets_of
@@ -367,6 +368,15 @@ class Pair:
                 and self._refuted(ahead, equal, depth + 1, budget)
                 and self._refuted(behind, equal, depth + 1, budget)
             )
+        for lead, by in [] if depth >= DEEPEST else self._leads(gaps):
+            if never_negative(lead - 1, order, nonneg, QUICK) or never_negative(-lead - 1, order, nonneg, QUICK):
+                continue
+            x, value_ = by
+            return (
+                self._refuted(extra, [*_within(equal, x, value_), (x, value_)], depth + 1, budget)
+                and self._refuted([lead - 1, *extra], equal, depth + 1, budget)
+                and self._refuted([-lead - 1, *extra], equal, depth + 1, budget)
+            )
         for x in [] if depth >= DEEPEST else self._singles(gaps, pairs):
             one = Poly({(x,): 1})
             if x in replaced or never_negative(one - 1, order, nonneg, QUICK):
@@ -467,6 +477,29 @@ class Pair:
                         if self._whose(u) == 0 and self._whose(v) == 1 and gap.coefficient(u) == -gap.coefficient(v):
                             inner.setdefault((u, v), 3)
         return sorted({**inner, **found}, key=lambda pair: ({**inner, **found}[pair], repr(pair)))
+
+    def _leads(self, gaps: Sequence[Poly]) -> Iterator[tuple[Poly, tuple[Atom, Poly]]]:
+        """Rounds of both that weigh unlike numbers of one thing (`2 * r - s` grids): who is ahead decides it.
+
+        With each the round that is what the others make it where nobody is.
+        """
+        for gap in gaps:
+            weighed: dict[Monomial, dict[Atom, int]] = {}
+            for monomial, c in gap.terms.items():
+                rounds = [atom for atom in monomial if atom[0] in ("round", "div")]
+                if len(rounds) == 1 and len(monomial) > 1:
+                    rest = tuple(atom for atom in monomial if atom != rounds[0])
+                    weighed.setdefault(rest, {})[rounds[0]] = c
+            for rest, weights in weighed.items():
+                whole = gcd(*weights.values())
+                alone = gap.terms.get(rest, 0)
+                if len(weights) < 2 or alone % whole:
+                    continue
+                lead = Poly({(atom,): c // whole for atom, c in weights.items()}) + alone // whole
+                for atom, c in weights.items():
+                    if abs(c) == whole and self._whose(atom) is not None:
+                        yield lead, (atom, Poly({(atom,): 1}) - lead * (c // whole))
+                        break
 
     def _singles(self, gaps: Sequence[Poly], pairs: Sequence[tuple[Atom, Atom]]) -> list[Atom]:
         """Rounds and quotients of one block that nothing of the other weighs against: 0 or more decides."""
