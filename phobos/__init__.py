@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from phobos.check import check as check
     from phobos.errors import CheckError as CheckError
+    from phobos.errors import InputError as InputError
     from phobos.errors import KernelFault as KernelFault
     from phobos.errors import LaunchError as LaunchError
     from phobos.errors import PhobosError as PhobosError
@@ -23,6 +24,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "check": "phobos.check",
     "CheckError": "phobos.errors",
+    "InputError": "phobos.errors",
     "KernelFault": "phobos.errors",
     "LaunchError": "phobos.errors",
     "PhobosError": "phobos.errors",

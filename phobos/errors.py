@@ -21,7 +21,8 @@ def _again(kind: type[PhobosError], said: tuple[object, ...], held: dict[str, ob
 
 
 class InputError(PhobosError):
-    """A command could not do its work: an unreadable file, a bad option or configuration. Says what to do instead."""
+    """A command, or `phobos.load`, could not do its work: an unreadable file, a bad option or configuration. Says what
+    to do instead."""
 
 
 class CheckError(PhobosError):

@@ -1,4 +1,6 @@
-"""The checker: `findings(path, text, configuration)` is the one entry of command, server and Python."""
+"""The checker. From Python `phobos.check(text)` gives what it finds; `findings(path, text, configuration)` is the one
+entry of command, server and Python.
+"""
 
 from __future__ import annotations
 

@@ -144,7 +144,10 @@ class _Reader:
                 from difflib import get_close_matches
 
                 near = get_close_matches(key, KEYS, 1)
-                hint = f"did you mean `{near[0]}`?" if near else "the keys are " + ", ".join(KEYS)
+                if key == "tool" and os.path.basename(self.path) != "pyproject.toml":
+                    hint = "`[tool.phobos]` is for pyproject.toml: here the keys stand by themselves"
+                else:
+                    hint = f"did you mean `{near[0]}`?" if near else "the keys are " + ", ".join(KEYS)
                 raise self.bad(key, f"is not a key of the configuration; {hint}")
         base = DEFAULT
         return replace(
@@ -155,7 +158,7 @@ class _Reader:
             per_file_ignores=self.per_file_ignores(),
             severity=self.level("severity", base.severity),
             fail_on=self.level("fail-on", base.fail_on) or base.fail_on,
-            target=self.words("target"),
+            target=self.targets(),
             sizes=self.sizes(),
             baseline=self.baseline(),
             known_functions=self.words("known-functions"),
@@ -184,6 +187,18 @@ class _Reader:
         if not isinstance(found, list) or not all(isinstance(word, str) for word in found):
             raise self.bad(key, "must be a list of strings")
         return tuple(cast("list[str]", found))
+
+    def targets(self) -> tuple[str, ...]:
+        names = self.words("target")
+        if names:
+            from phobos.codegen.cards import UnknownTarget, target
+
+            for name in names:
+                try:
+                    target(name)
+                except UnknownTarget as error:
+                    raise InputError(f"{self.path}:{self.line('target')}: `target`: {error}") from None
+        return names
 
     def rules(self, key: str) -> tuple[str, ...]:
         words = self.words(key)
@@ -257,11 +272,14 @@ class _Reader:
 def _read(path: str) -> str:
     try:
         with open(path, "rb") as stream:
-            return stream.read().decode("utf-8-sig")
+            data = stream.read()
     except OSError as error:
         raise InputError(f"{path}: cannot read the configuration: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: the configuration is not UTF-8 text") from None
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1  # `object` is what stands behind a byte order mark
+        raise InputError(f"{path}:{line}: the configuration is not UTF-8 text") from None
 
 
 def relative_to(path: str, root: str) -> str:

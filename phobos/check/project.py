@@ -27,6 +27,8 @@ def decode(name: str, data: bytes) -> Source:
     try:
         text = data[3:].decode("utf-8") if bom else data.decode("utf-8")
     except UnicodeDecodeError as error:
+        if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            raise InputError(f"{name}:1: is UTF-16 text, and a .ph file is UTF-8: save it as that") from None
         offset = error.start + 3 * bom
         line = data.count(b"\n", 0, offset) + 1
         raise InputError(
@@ -73,7 +75,7 @@ def _near_file(name: str) -> str:
         names = [entry for entry in os.listdir(directory or ".") if entry.endswith(".ph")]
     except OSError:
         return ""
-    near = get_close_matches(base, names, 1, 0.7)
+    near = [name for name in get_close_matches(base, names, 2, 0.7) if name != base]  # itself: a link to nothing
     return f"; did you mean {os.path.join(directory, near[0])}?" if near else ""
 
 
@@ -92,6 +94,8 @@ def find(paths: Iterable[str], configuration_of: Callable[[str], Configuration] 
             names: Iterable[str] = walk(path, configuration_of)
         elif os.path.exists(path):
             names = (path,)
+        elif os.path.islink(path):
+            raise InputError(f"{path}: is a link to {os.readlink(path)}, which does not exist")
         else:
             raise InputError(f"{path}: no such file or directory{_near_file(path)}")
         for name in names:
@@ -113,6 +117,8 @@ def walk(top: str, configuration_of: Callable[[str], Configuration] = of_file) -
         for name in sorted(names):
             path = os.path.join(directory, name)
             if not name.endswith(".ph") or ignored.skips(path, folder=False):
+                continue
+            if os.path.exists(path) and not os.path.isfile(path):  # a pipe or socket: reading one may never end
                 continue
             configuration = configuration_of(path)
             if configuration.exclude:

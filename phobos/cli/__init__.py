@@ -31,6 +31,12 @@ COMMANDS = {
     "lsp": "serve editors",
     "doctor": "say what works on this machine and mend what does not",
 }
+# What other tools call them.
+_ELSEWHERE = {
+    "explain": "rule", "format": "fmt", "lint": "check", "test": "run", "exec": "run", "compile": "emit",
+    "build": "emit", "dump": "emit", "autotune": "tune", "profile": "trace", "benchmark": "bench", "new": "init",
+    "server": "lsp", "serve": "lsp", "version": "--version", "help": "--help",
+}  # fmt: skip
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what writing ends with on a disk that is full
 _EXAMPLE = """example:
   phobos check kernels/        look for hangs and races
@@ -40,6 +46,8 @@ _EXAMPLE = """example:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command that `argv` (default: the process's arguments) asks for; its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if sys.stdout is None or sys.stderr is None:  # closed by the caller (`>&-`), who wants the exit code alone
+        _open_closed()
     make_readable()
     try:
         code = _dispatch(words)
@@ -143,12 +151,18 @@ def _usage() -> str:
 def _near(command: str) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(command, available(), 1)
+    near = [_ELSEWHERE[command]] if command in _ELSEWHERE else get_close_matches(command, available(), 1)
     if near:
-        return f"; did you mean `{near[0]}`?"
+        return f"; did you mean `phobos {near[0]}`?"
     if command.endswith((".ph", "/")) or os.path.exists(command):
         return f"; did you mean `phobos check {command}`?"
     return "; `phobos --help` lists them"
+
+
+def _open_closed() -> None:
+    """Python has no stream for a descriptor that is closed: what would be written there goes nowhere."""
+    nowhere = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - as long as the process
+    sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
 
 
 def _abandon_stdout() -> None:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from phobos.check import registry
 from phobos.check.configuration import DEFAULT, Configuration, from_file, of_file, words_of
 from phobos.check.project import Source, find, read, read_stdin, write
-from phobos.cli.arguments import add_order, assignment, positive, use_colour
+from phobos.cli.arguments import add_order, assignment, order_for, positive, use_colour
 from phobos.cli.output import document
 from phobos.cli.progress import Progress
 from phobos.diagnostic import SEVERITIES, Diagnostic, Severity
@@ -89,11 +89,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @value
 class Checked:
-    """A source with its findings: all that are to be shown, how many were below the severity, how many known."""
+    """A source with its findings: those to be shown, those below the severity, how many of these are grave enough to
+    fail the check, how many findings were known, and whether any fails it."""
 
     source: Source
     shown: tuple[Diagnostic, ...]
-    hidden: int
+    hidden: tuple[Diagnostic, ...]
+    failing: int
     baselined: int
     fails: bool
     configuration: Configuration
@@ -114,12 +116,14 @@ def check_once(arguments: argparse.Namespace) -> int:
     if arguments.show_settings or arguments.show_files:
         return _show(arguments, configuration_of)
     sources, unreadable = sources_of(arguments, configuration_of)
+    if unreadable and not sources:
+        return 2
     if arguments.fix or arguments.diff:
         from phobos.cli.change import fix
 
         sources, code = fix(arguments, sources, configuration_of)
-        if arguments.diff or code == 2:
-            return code
+        if arguments.diff:
+            return 2 if unreadable else code
     otherwise: Severity = "info" if arguments.output_format in _FORMATS_WITH_NOTES else "warning"
     checked = check_all(sources, configuration_of, otherwise, arguments.jobs)
     if arguments.prove:
@@ -129,11 +133,13 @@ def check_once(arguments: argparse.Namespace) -> int:
     if arguments.write_baseline:
         from phobos.cli.change import write_baseline
 
-        return write_baseline(arguments.write_baseline, checked)
+        code = write_baseline(arguments.write_baseline, checked)
+        return 2 if unreadable else code
     if arguments.add_ignore:
         from phobos.cli.change import add_ignore
 
-        return add_ignore(checked)
+        code = add_ignore(checked)
+        return 2 if unreadable else code
     problems = _configuration_findings(sources, configuration_of, otherwise)
     emit(arguments, report_text(arguments, checked, problems))
     if unreadable:
@@ -166,6 +172,13 @@ def settle(arguments: argparse.Namespace) -> None:
         )  # fmt: skip
     if arguments.plot is not None and not arguments.prove:
         raise InputError("--plot draws what --prove shows; give both")
+    if arguments.write_baseline and arguments.baseline:
+        raise InputError("--write-baseline keeps all of today's findings, and --baseline leaves some out; give one")
+    if arguments.write_baseline and arguments.add_ignore:
+        raise InputError("--write-baseline and --add-ignore both silence today's findings; give one")
+    if arguments.prove and (arguments.write_baseline or arguments.add_ignore):
+        raise InputError("--prove explains findings, which --write-baseline and --add-ignore do not print; give one")
+    order_for(arguments)
     if "-" in arguments.paths and len(arguments.paths) > 1:
         raise InputError("standard input (`-`) cannot be checked together with files")
     if "-" in arguments.paths and (arguments.add_ignore or arguments.watch):
@@ -190,7 +203,7 @@ class configurations:
         a = self.arguments
         sizes = dict(read.sizes) | dict(a.set)
         target = a.target or read.target
-        if target:
+        if a.target:
             from phobos.codegen.cards import UnknownTarget
             from phobos.codegen.cards import target as card
 
@@ -198,10 +211,7 @@ class configurations:
                 try:
                     card(name)
                 except UnknownTarget as error:
-                    reason = str(error)
-                    raise InputError(
-                        f"--target: {reason}" if a.target else f"{read.source}: `target`: {reason}"
-                    ) from None
+                    raise InputError(f"--target: {error}") from None
         return replace(
             read,
             select=a.select or read.select,
@@ -213,7 +223,7 @@ class configurations:
             measure=bool(target),
             sizes=tuple(sorted(sizes.items())),
             constants=tuple(sorted(dict(a.set).items())),
-            baseline=a.baseline or read.baseline,
+            baseline=None if a.write_baseline else a.baseline or read.baseline,  # what is written holds all of today
             kernel=a.kernel,
             order=a.order or "ask",
         )
@@ -237,8 +247,6 @@ def sources_of(arguments: argparse.Namespace, configuration_of: configurations) 
         except InputError as error:
             complain(str(error))
             unreadable = True
-    if unreadable and not sources:
-        raise SystemExit(2)
     return sources, unreadable
 
 
@@ -331,8 +339,10 @@ def _sorted_out(source: Source, configuration: Configuration, found: list[Diagno
         found = load(configuration.baseline).unknown(source.name, source.text, found)
     least = _RANK[configuration.severity or otherwise]
     shown = tuple(d for d in found if _RANK[d.severity] <= least)
-    fails = any(_RANK[d.severity] <= _RANK[configuration.fail_on] for d in found)
-    return Checked(source, shown, len(found) - len(shown), len(everything) - len(found), fails, configuration)
+    hidden = tuple(d for d in found if _RANK[d.severity] > least)
+    failing = [d for d in found if _RANK[d.severity] <= _RANK[configuration.fail_on]]
+    unseen = sum(_RANK[d.severity] > least for d in failing)
+    return Checked(source, shown, hidden, unseen, len(everything) - len(found), bool(failing), configuration)
 
 
 def _ensure_names_exist(configuration: Configuration, sources: list[Source]) -> None:
@@ -342,6 +352,11 @@ def _ensure_names_exist(configuration: Configuration, sources: list[Source]) -> 
     import re
     from difflib import get_close_matches
 
+    negative = {name: number for name, number in configuration.constants if number < 0}
+    if negative:
+        for source in sources:
+            for name in sorted(negative.keys() & _extents(source.text)):
+                raise InputError(f"--set: `{name}` is an extent of {source.name}, which cannot be {negative[name]}")
     for name, _ in configuration.constants:
         word = re.compile(rf"\b{re.escape(name)}\b")
         if not any(word.search(source.text) for source in sources):
@@ -349,6 +364,16 @@ def _ensure_names_exist(configuration: Configuration, sources: list[Source]) -> 
             near = get_close_matches(name, known, 1)
             hint = f"; did you mean `{near[0]}`?" if near else ""
             raise InputError(f"--set: no kernel has a constant, extent or parameter called `{name}`{hint}")
+
+
+def _extents(text: str) -> set[str]:
+    """The names that stand as extents of tensor parameters."""
+    from phobos.syntax import parse, tree
+
+    items = [item.node for _, item in parse(text).items]
+    types = [p.type for node in items if isinstance(node, tree.Kernel | tree.Function) for p in node.params]
+    dims = [dim for one in types if isinstance(one, tree.TensorType) for dim in one.dims]
+    return {dim.text for dim in dims if isinstance(dim, tree.Name)}
 
 
 def _ensure_kernel_exists(configuration: Configuration, sources: list[Source]) -> None:
@@ -382,8 +407,10 @@ def report_text(arguments: argparse.Namespace, checked: list[Checked], problems:
     )
     colour = use_colour() and not arguments.output_file
     report = Report(
-        listings, len(checked), sum(one.hidden for one in everything), sum(one.baselined for one in checked), colour
-    )
+        listings, len(checked), tuple(d for one in everything for d in one.hidden),
+        0 if arguments.exit_zero else sum(one.failing for one in everything),
+        sum(one.baselined for one in checked), colour, arguments.prove,
+    )  # fmt: skip
     return render(report, arguments.output_format)
 
 

@@ -84,7 +84,7 @@ def _made(
     try:
         gate.demand_program(module, unit, kernel.name)
     except CheckError as error:
-        raise InputError(f"{error}; `phobos check {kernel.path}` shows where") from None
+        raise InputError(str(error)) from None
     multiples = tuple(sorted(n for n, extent in sizes.items() if n in program.dims and extent % MULTIPLE == 0))
     order = schedule_for(schedule, l2_group)
     options = Options(

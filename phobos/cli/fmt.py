@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     sources, failed = _sources(arguments)
     if arguments.lines and len(sources) + failed != 1:
         raise InputError("--lines needs exactly one file")
-    changed = 0
+    changed = unchanged = 0
     for source in sources:
         try:
             text = _formatted(source, arguments)
@@ -55,6 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
             failed += 1
             continue
         changed += text != source.text
+        unchanged += text == source.text
         if not (arguments.check or arguments.diff):
             if arguments.paths == ["-"]:
                 document(with_mark(source, text))
@@ -66,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
             else:
                 print(f"would format {source.name}")
     if arguments.paths != ["-"] and not arguments.diff:
-        print(_summary(changed, len(sources) - changed, failed, would=arguments.check))
+        print(_summary(changed, unchanged, failed, would=arguments.check))
     if failed:
         return 2
     return 1 if changed and (arguments.check or arguments.diff) else 0

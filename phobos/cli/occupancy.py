@@ -1,6 +1,7 @@
 """Show what a kernel needs and how many of its blocks a card holds: registers, spills, shared memory, limiter, grid.
 
-Compiled for each target with NVRTC; no GPU is needed.
+Compiled for each target with NVRTC; no GPU is needed. Where that cannot be done, its row says why. Exit 2: no row has
+figures.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from phobos.cli.arguments import add_order, add_schedule, assignment, order_for
-from phobos.errors import InputError, LaunchError
+from phobos.errors import CheckError, InputError, LaunchError
 
 if TYPE_CHECKING:
     from phobos.codegen.cards import Target
@@ -24,6 +25,12 @@ phobos occupancy gemm.ph --kernel gemm --target h200,a100,rtx4090 --set BM=128
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from textwrap import fill
+
+    from phobos.codegen.cards import CARDS, LIMITS
+
+    known = fill(f"Cards: {', '.join(CARDS)}. Architectures: {', '.join(LIMITS)}.", 100)
+    parser.description = f"{parser.description}\n\n{known}"
     parser.add_argument("file", metavar="FILE", help="a .ph file")
     parser.add_argument("--kernel", metavar="K", help="one kernel, or K1+K2 for a fusion (default: all of the file)")
     add_order(parser)
@@ -56,7 +63,12 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps(rows, indent=2))
     else:
         _print(rows)
-    return 0
+    if any("refused" not in row for row in rows):
+        return 0
+    from phobos.cli import complain
+
+    complain(f"nothing of {arguments.file} could be compiled")
+    return 2
 
 
 def _configured(path: str) -> list[str]:
@@ -70,6 +82,7 @@ def _row(
     kernel: Kernel, target: Target, given: dict[str, int], count: int, asked: tuple[str | None, int | None]
 ) -> dict[str, Any]:
     from phobos.lowering.options import Options
+    from phobos.runtime import gate
     from phobos.runtime.compiling import build
     from phobos.runtime.scheduling import form_by_text, schedule_for
 
@@ -90,13 +103,11 @@ def _row(
         "constants": {name: constant.value for name, constant in program.constants.items()},
         "threads": program.launch.threads,
     }
-    errors = [problem.message for problem in program.problems if problem.severity == "error"]
-    if errors:
-        return {**row, "refused": errors[0]}
     try:
+        gate.demand_program(module, unit, kernel.name)
         form = form_by_text(program, schedule, asked[0] is not None)
         made = build(module, unit, Options(arch=target.arch, form=form))
-    except LaunchError as error:
+    except (CheckError, LaunchError) as error:
         return {**row, "refused": str(error)}
     held = made.occupancy(target.limits)
     resident = None if target.multiprocessors is None else held.ctas_per_sm * target.multiprocessors

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from phobos.check.project import write
 from phobos.cli.progress import Progress
 from phobos.diagnostic import Diagnostic
-from phobos.errors import InputError
 from phobos.syntax.lines import LineIndex
 from phobos.value import replace
 
@@ -37,11 +37,7 @@ def _draw(path: str, panels: list[Panel]) -> None:
     if not panels:
         print(f"phobos: nothing to draw, so {path} is not written: no run showed an error", file=sys.stderr)
         return
-    try:
-        with open(path, "w", encoding="utf-8", newline="\n") as file:
-            file.write(as_svg(panels))
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+    write(path, as_svg(panels))
 
 
 def _is_searched_for(diagnostic: Diagnostic) -> bool:

@@ -13,12 +13,13 @@ from phobos.errors import InputError
 EXAMPLE = """
 phobos rule PH205
 phobos rule barrier-trip-count-varies
+phobos rule PH5                      the rules of a group, one line each
 phobos rule --all
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("rule", nargs="?", metavar="CODE|NAME", help="a rule's code or name")
+    parser.add_argument("rule", nargs="?", metavar="CODE|NAME", help="a rule's code or name, or a group: PH2")
     parser.add_argument("--all", action="store_true", help="every rule (text: one line each)")
     parser.add_argument("--output-format", choices=("text", "json", "markdown"), default="text", help="default text")
 
@@ -28,22 +29,31 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError(
             "name one rule, or `--all`" if arguments.all else "which rule? `phobos rule PH205`, or `--all`"
         )
-    codes = list(registry.stems()) if arguments.all else [_code(arguments.rule)]
+    group = _group(arguments.rule)
+    codes = group or [_code(arguments.rule)]
+    several = bool(group)
     match arguments.output_format:
         case "json":
             import json
 
             pages = [as_dict(code) for code in codes]
-            text = json.dumps(pages if arguments.all else pages[0], indent=2, ensure_ascii=False) + "\n"
+            text = json.dumps(pages if several else pages[0], indent=2, ensure_ascii=False) + "\n"
         case "markdown":
             text = "\n".join(registry.page(code) for code in codes)
         case _:
-            text = "".join(line(code) for code in codes) if arguments.all else registry.page(codes[0])
+            text = "".join(line(code) for code in codes) if several else registry.page(codes[0])
     if arguments.output_format == "text":
         sys.stdout.write(text)
     else:
         document(text)
     return 0
+
+
+def _group(word: str | None) -> list[str]:
+    """The codes of `--all` (None) or of a group (`PH2`, `PH2xx`), in order; none where the word names one rule."""
+    if word is None or (registry.code_of(word) is None and registry.expand(word)):
+        return sorted(registry.expand(word or "ALL") or ())
+    return []
 
 
 def _code(word: str) -> str:

@@ -103,7 +103,7 @@ def tuned(arguments: argparse.Namespace, how: How) -> Tuning:
         except ValueError as error:
             raise InputError(str(error)) from None
     names = names_of(arguments, header)
-    gate.demand(kernel.findings, kernel.name, on_device=True)
+    gate.demand(kernel.findings, kernel.name, kernel.text, on_device=True)
     fixed = constants_in(kernel.analysed()[1].program, names)
     module, unit = kernel.analysed(fixed)
     gate.demand_program(module, unit, kernel.name)

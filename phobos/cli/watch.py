@@ -21,7 +21,7 @@ def watch(arguments: argparse.Namespace) -> int:
 
     before: dict[str, tuple[int, int]] | None = None
     while True:
-        now = _state(arguments.paths or ["."])
+        now = _state(arguments.paths or ["."], [one for one in (arguments.config, arguments.baseline) if one])
         if now != before:
             before = now
             forget()
@@ -31,14 +31,12 @@ def watch(arguments: argparse.Namespace) -> int:
                 check_once(arguments)
             except InputError as error:
                 complain(str(error))
-            except SystemExit:
-                pass
             print(f"[{time.strftime('%H:%M:%S')}] waiting for changes; Ctrl-C ends", flush=True)
         time.sleep(PAUSE_S)
 
 
-def _state(paths: list[str]) -> dict[str, tuple[int, int]]:
-    """When each file, and each configuration that may apply to it, was last written, and how long it is."""
+def _state(paths: list[str], besides: list[str]) -> dict[str, tuple[int, int]]:
+    """When each file, and each file of settings that may count for it, was last written, and how long it is."""
     state: dict[str, tuple[int, int]] = {}
     try:
         names = find(paths)
@@ -48,12 +46,12 @@ def _state(paths: list[str]) -> dict[str, tuple[int, int]]:
     directories |= {os.path.abspath(path) for path in paths if os.path.isdir(path)}
     for directory in directories:
         while True:
-            names += [os.path.join(directory, name) for name in ("phobos.toml", "pyproject.toml")]
+            names += [os.path.join(directory, name) for name in ("phobos.toml", "pyproject.toml", ".gitignore")]
             parent = os.path.dirname(directory)
             if parent == directory:
                 break
             directory = parent
-    for name in names:
+    for name in (*names, *besides):
         try:
             status = os.stat(name)
         except OSError:

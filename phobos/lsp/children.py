@@ -50,8 +50,11 @@ def file_of(document: Opened) -> Iterator[str]:
         yield str(copy)
 
 
-async def phobos(arguments: Sequence[str]) -> Ended:
-    """Run `phobos <arguments>`. Cancelling ends it."""
+async def phobos(arguments: Sequence[str], path: str, document: Opened) -> Ended:
+    """Run `phobos <arguments>` on `path`, which holds the text of `document`. Cancelling ends it.
+
+    What it prints speaks of the document's own file, also where it ran on a copy, which is gone by then.
+    """
     environment = {**os.environ, "NO_COLOR": "1"}
     child = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "phobos", *arguments, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, env=environment
@@ -62,4 +65,17 @@ async def phobos(arguments: Sequence[str]) -> Ended:
         if child.returncode is None:
             child.kill()
         raise
-    return Ended(child.returncode or 0, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
+    own = document.path or document.uri
+    return Ended(child.returncode or 0, _of_its_own(out, path, own), _of_its_own(err, path, own))
+
+
+def _of_its_own(printed: bytes, path: str, own: str) -> str:
+    text = printed.decode("utf-8", "replace")
+    if path != own:
+        for spelled in (str, _escaped):  # as CUDA and JSON spell it, too
+            text = text.replace(spelled(path), spelled(own))
+    return text
+
+
+def _escaped(path: str) -> str:
+    return path.replace("\\", "\\\\")

@@ -39,6 +39,14 @@ class CompiledKernel:
     resources: Resources
     constants: dict[str, int]
 
+    def __repr__(self) -> str:
+        """Without the code, which is long: `.cuda`, `.ptx` and `.cubin` have it."""
+        chosen = "".join(f", {name}={number}" for name, number in self.constants.items())
+        return (
+            f"<{self.name} for {self.arch}{chosen}: {self.registers} registers, {self.shared_bytes} shared bytes, "
+            f"{len(self.cubin)} bytes of cubin>"
+        )
+
     @property
     def registers(self) -> int:
         return self.resources.registers

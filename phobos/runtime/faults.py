@@ -78,13 +78,21 @@ def refusal(
     diagnostic = Diagnostic(
         code, _names().get(code, kind or "launch"), "error", head, place, label, (), tuple(notes), help
     )
-    line = module.file.text.count("\n", 0, place.start) + 1
-    return LaunchError(f"{module.path}:{line}: {head}" + (f"; {help}" if help else ""), kind, diagnostic)
+    said = f"{module.path}:{_line(module, place)}: {head}" + (f"; {help}" if help else "")
+    return LaunchError(said, kind, diagnostic)
 
 
 def raised(module: Module, unit: Unit, fault: Fault) -> KernelFault:
+    """The exception of a fault: what went wrong and where, with every other place that belongs to it."""
     diagnostic = diagnostic_of(module, unit, fault)
-    return KernelFault(diagnostic.message, fault.kind, diagnostic, fault.blocks)
+    said = f"{module.path}:{_line(module, diagnostic.span)}: {diagnostic.message}"
+    for related in diagnostic.related:
+        said += f"; line {_line(module, related.span)}: {related.message}"
+    return KernelFault(said, fault.kind, diagnostic, fault.blocks)
+
+
+def _line(module: Module, place: Span) -> int:
+    return module.file.text.count("\n", 0, place.start) + 1
 
 
 def said_of(error: PhobosError) -> str:

@@ -30,14 +30,20 @@ def findings(module: Module, kernel: str) -> list[Diagnostic]:
 
     configuration = DEFAULT if module.path.startswith("<") else of_file(module.path)
     found = all_findings(module.path, module.file.text, configuration)
-    names = kernel.split("+")
-    inside = of_kernels(module, found, names)
-    items = [(unit.offset, unit.offset + len(unit.item.text)) for unit in map(module.kernels.__getitem__, names)]
-    syntax = [
-        d for d in found if d.code.startswith("PH0") and d.severity == "error" and d not in inside
+    inside = of_kernels(module, found, kernel.split("+"))
+    return inside + [d for d in _unparsed(module, found, kernel) if d not in inside]
+
+
+def _unparsed(module: Module, found: Sequence[Diagnostic], kernel: str) -> list[Diagnostic]:
+    """The errors of syntax among `found` that stand in a kernel, or at its very end."""
+    items = [
+        (unit.offset, unit.offset + len(unit.item.text)) for unit in map(module.kernels.__getitem__, kernel.split("+"))
+    ]
+    return [
+        d for d in found
+        if d.code.startswith("PH0") and d.severity == "error"
         and any(start <= d.span.start <= end for start, end in items)
     ]  # fmt: skip
-    return inside + syntax
 
 
 def passed(path: str, text: str, kernel: str) -> tuple[str, ...] | None:
@@ -76,12 +82,18 @@ def own_errors(module: Module, unit: Unit) -> list[Diagnostic]:
 
 
 def demand_program(module: Module, unit: Unit, kernel: str, found: Sequence[Diagnostic] = ()) -> None:
-    """Raises CheckError where there is no program to run: by `found`, by the builder, or as a barrier has no tensor."""
+    """Raises CheckError where there is no program to run: by the parser, by `found`, by the builder, or as a barrier
+    has no tensor."""
     from phobos.semantics import ir
     from phobos.semantics.walking import statements_of
 
     own = own_errors(module, unit)
-    demand([*found, *own], kernel, on_device=False)
+    syntax: list[Diagnostic] = []
+    if any(item.problems for _, item in module.file.items):
+        from phobos.check.engine import syntax_findings
+
+        syntax = _unparsed(module, syntax_findings(module.path, module.file), kernel)
+    demand([*syntax, *found, *own], kernel, module.file.text, on_device=False)
     if not own:
         return
     without = [
@@ -91,7 +103,7 @@ def demand_program(module: Module, unit: Unit, kernel: str, found: Sequence[Diag
     ]
     if without:
         against = [error for error in own if error.span in without] or own
-        raise CheckError(f"`{kernel}` was not run: {against[0].code} {against[0].message}", against)
+        raise CheckError(f"`{kernel}` cannot run: {_first(against, module.file.text)}", against)
 
 
 def stopping(found: Sequence[Diagnostic], *, on_device: bool) -> list[Diagnostic]:
@@ -100,16 +112,22 @@ def stopping(found: Sequence[Diagnostic], *, on_device: bool) -> list[Diagnostic
     return [d for d in found if d.severity == "error" and d.code.startswith(groups)]
 
 
-def demand(found: Sequence[Diagnostic], kernel: str, *, on_device: bool) -> None:
-    """Raises CheckError where a finding forbids the run; what is in `found` twice is said once."""
+def demand(found: Sequence[Diagnostic], kernel: str, text: str, *, on_device: bool) -> None:
+    """Raises CheckError where a finding in a file of this text forbids the run; what is there twice is said once."""
     against = stopping(found, on_device=on_device)
     if against:
         from phobos.check.engine import distinct
 
         against = distinct(against)
-        first = against[0]
         more = f" (and {len(against) - 1} more)" if len(against) > 1 else ""
-        raise CheckError(f"`{kernel}` was not run: {first.code} {first.message}{more}", against)
+        raise CheckError(f"`{kernel}` cannot run: {_first(against, text)}{more}", against)
+
+
+def _first(against: Sequence[Diagnostic], text: str) -> str:
+    """The first of them in one line, with its place."""
+    first = against[0]
+    line = text.count("\n", 0, first.span.start) + 1
+    return f"{first.span.owner}:{line}: {first.code} {first.message}"
 
 
 def doubtful(found: Sequence[Diagnostic]) -> list[Diagnostic]:

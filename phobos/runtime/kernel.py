@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from numbers import Real
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 from phobos.errors import CheckError, LaunchError
@@ -52,6 +54,25 @@ class LaunchOptions:
     host_checks: bool = True
     tuned: bool = True
     detect: tuple[str, ...] = ()
+
+
+def _chosen(constants: Mapping[str, int] | None) -> tuple[tuple[str, int], ...]:
+    """A caller's choice of constants. Raises LaunchError where it is none."""
+    if not constants:
+        return ()
+    if not isinstance(constants, Mapping):
+        raise LaunchError(f'`constants` is {constants!r}: give names and numbers, as in {{"TILE": 256}}')
+    try:
+        return tuple(sorted((name, index(number)) for name, number in constants.items()))
+    except TypeError:
+        raise LaunchError(f"`constants` is {constants!r}: names and whole numbers are meant") from None
+
+
+def _limit(timeout: float | None) -> float | None:
+    """A caller's time limit in seconds. Raises LaunchError where it is none."""
+    if timeout is None or (isinstance(timeout, Real) and timeout >= 0):
+        return timeout
+    raise LaunchError(f"`timeout` is {timeout!r}: give seconds, or 0 for no limit")
 
 
 def load(path: str | os.PathLike[str]) -> Kernels:
@@ -199,7 +220,7 @@ class Kernel:
         from phobos.semantics.module import analyse
         from phobos.semantics.program import Settings
 
-        chosen = dict(constants or {})
+        chosen = dict(_chosen(constants))
         module = analyse(self.path, self.text, Settings(constants=tuple(sorted(chosen.items()))))
         unit = self._fused(module) if "+" in self.name else module.kernels[self.name]
         for name in chosen:
@@ -261,7 +282,7 @@ class Kernel:
         found = [] if known else self.findings
         gate.demand_program(module, unit, self.name, found)
         if on_device:
-            gate.demand(found, self.name, on_device=True)
+            gate.demand(found, self.name, self.text, on_device=True)
 
     def bound(self, arguments: tuple[Any, ...], named: Mapping[str, Any], constants: Mapping[str, int]) -> Bound:
         """Arguments matched to parameters at these constants. Raises CheckError, LaunchError."""
@@ -299,7 +320,7 @@ class Kernel:
         it may store to, and leaves out what would bypass the search. It raises KernelFault where two blocks race.
         """
         options = LaunchOptions(
-            tuple(sorted((constants or {}).items())), grid, resident, schedule, l2_group, stream, timeout, unchecked,
+            _chosen(constants), grid, resident, schedule, l2_group, stream, _limit(timeout), unchecked,
             debug, keep, reserved_sms, host_checks, tuned, words_of(detect) if detect else (),
         )  # fmt: skip
         if self._again is not None and self._again.launch(arguments, named, options):
@@ -308,6 +329,8 @@ class Kernel:
 
         bound = self.bound(arguments, named, dict(options.constants))
         if bound.device == "cpu":
+            if stream is not None:
+                raise LaunchError("`stream` is for arrays of a GPU, and these are on the host: leave it out")
             prepared, _ = tuning.attempt(self, bound, options, lambda o: self._prepared(bound, arguments, named, o))
             self._judged(prepared, options.detect)
             return
@@ -334,7 +357,7 @@ class Kernel:
         from phobos.runtime import tuned as tuning
 
         options = LaunchOptions(
-            tuple(sorted((constants or {}).items())), grid, resident, schedule, l2_group, None, timeout,
+            _chosen(constants), grid, resident, schedule, l2_group, None, _limit(timeout),
             keep=keep, reserved_sms=reserved_sms, tuned=tuned, detect=words_of(detect) if detect else (),
         )  # fmt: skip
         bound = self.bound(arguments, named, dict(options.constants))
@@ -360,7 +383,7 @@ class Kernel:
         "random", "adversarial") runs each block as a coroutine; without it blocks run in batches.
         """
         options = LaunchOptions(
-            tuple(sorted((constants or {}).items())), grid, resident, schedule, l2_group, None, timeout
+            _chosen(constants), grid, resident, schedule, l2_group, None, _limit(timeout)
         )
         bound = self.bound(arguments, named, dict(options.constants))
         if bound.device != "cpu":
@@ -408,7 +431,7 @@ class Kernel:
         from phobos.runtime.tuning.python import tuned_on
 
         found = tuned_on(
-            self, arguments, named, dict(constants or {}), grid=grid, schedule=schedule, l2_group=l2_group,
+            self, arguments, named, dict(_chosen(constants)), grid=grid, schedule=schedule, l2_group=l2_group,
             resident=resident, budget_s=budget, repeat=repeat, timeout_s=timeout, jobs=jobs, scratch=tuple(scratch),
             fresh=fresh,
         )  # fmt: skip
@@ -432,7 +455,7 @@ class Kernel:
         from phobos.runtime.tracing.run import called
 
         options = LaunchOptions(
-            tuple(sorted((constants or {}).items())), grid, resident, schedule, l2_group, None, timeout, unchecked,
+            _chosen(constants), grid, resident, schedule, l2_group, None, _limit(timeout), unchecked,
             keep=keep, reserved_sms=reserved_sms, tuned=tuned,
         )  # fmt: skip
         return called(self, arguments, named, options, Judging((), scheduler, seed))
@@ -456,7 +479,7 @@ class Kernel:
         workers = Cluster(client, "", "").workers()
         demand_alike(workers, device)
         options = LaunchOptions(
-            tuple(sorted((constants or {}).items())), timeout=timeout, unchecked=unchecked, debug=debug
+            _chosen(constants), timeout=_limit(timeout), unchecked=unchecked, debug=debug
         )
         count = PARTS * len(workers) if parts is None else parts
         return sharded(self, arrays, numbers, shard, count, options, device).arrays

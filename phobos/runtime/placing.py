@@ -5,7 +5,9 @@ The reference runtime and the CUDA runtime differ only in the resident count, wh
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from operator import index
+from typing import SupportsIndex
 
 from phobos.runtime.binding import Bound
 from phobos.runtime.faults import refusal
@@ -48,7 +50,8 @@ def extents_of(bound: Bound, grid: GridOption) -> Extents | None:
     """A caller's grid as three extents; None is "find out". Raises LaunchError."""
     if grid is None:
         return None
-    parts = (grid,) if isinstance(grid, int) else tuple(grid)
+    given = grid if isinstance(grid, Iterable) and not isinstance(grid, str) else (grid,)
+    parts = tuple(n if isinstance(n, bool) or not isinstance(n, SupportsIndex) else index(n) for n in given)
     if not 1 <= len(parts) <= 3 or any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in parts):
         raise refusal(
             bound.module, bound.unit, None, f"`{bound.program.name}` cannot have a grid of {grid!r}", None,

@@ -16,7 +16,7 @@ from phobos.runtime import gate
 from phobos.runtime.detections import Search
 from phobos.runtime.device import chosen
 from phobos.runtime.expect import Judged, judge_fault, judge_output
-from phobos.runtime.faults import confirmed
+from phobos.runtime.faults import confirmed, said_of
 from phobos.runtime.given import Arguments, arguments, constants_in, directories
 from phobos.runtime.headers import Expectation
 from phobos.runtime.kernel import Kernel, LaunchOptions
@@ -160,11 +160,9 @@ def _perform(request: Request, shared: ClusterRun | None) -> Report:
     except LaunchError as error:
         if error.kind is None:
             raise
-        diagnostic = error.diagnostic
-        message = str(error) if diagnostic is None else diagnostic.message
-        return _faulted(report, request, Stop(error.kind, diagnostic, message, ()), runner.made)
+        return _faulted(report, request, Stop(error.kind, error.diagnostic, said_of(error), ()), runner.made)
     except KernelFault as error:
-        fault = Stop(error.kind, error.diagnostic, str(error), error.blocks)
+        fault = Stop(error.kind, error.diagnostic, said_of(error), error.blocks)
         return _faulted(report, request, fault, runner.made)
     return _finished(report, request, done, given, runner.options, on_gpu, detect)
 
@@ -175,7 +173,7 @@ def launch_of(request: Request, on_gpu: bool, mapped: bool = False) -> tuple[Pro
     Raises CheckError where the launch is forbidden, InputError and LaunchError for what cannot be made of the request.
     """
     kernel = request.kernel
-    gate.demand(kernel.findings, kernel.name, on_device=on_gpu and not request.unchecked)
+    gate.demand(kernel.findings, kernel.name, kernel.text, on_device=on_gpu and not request.unchecked)
     constants = constants_in(kernel.analysed()[1].program, request.names)
     module, unit = kernel.analysed(constants)
     gate.demand_program(module, unit, kernel.name)

@@ -94,8 +94,15 @@ def test_the_severity_that_is_shown(run: Run) -> None:
     assert json.loads(run("noted.ph", "--output-format", "json", "--severity", "warning")[1]) == []
 
 
-def test_hidden_findings_count_for_the_exit_code(run: Run) -> None:
-    assert run("warned.ph", "--severity", "error")[0] == 1
+def test_hidden_findings_count_for_the_exit_code_and_are_not_called_good(run: Run) -> None:
+    code, out, _ = run("warned.ph", "--severity", "error")
+    assert code == 1 and out == (
+        "Nothing to show in 1 file checked, but 1 hidden finding fails the check."
+        " 1 warning hidden: `--severity warning` shows it.\n"
+    )
+    code, out, _ = run("warned.ph", "--severity", "error", "--fail-on", "error")
+    assert code == 0 and out.startswith("All good: 1 file checked. 1 warning hidden")
+    assert "1 warning and 1 note hidden: `--severity info` shows them." in run(".", "--severity", "error")[1]
 
 
 def test_selecting_rules(run: Run) -> None:
@@ -123,6 +130,14 @@ def test_selecting_rules(run: Run) -> None:
         (["--set", "N", "bad.ph"], "'N' is not NAME=INT"),
         (["--set", "N=x", "bad.ph"], "is not an integer"),
         (["--set", "BER=3", "bad.ph"], "did you mean `BAR`?"),
+        (["--set", "N=-4", "bad.ph"], "`N` is an extent of bad.ph, which cannot be -4"),
+        (["--order", "barrier", "bad.ph"], "--order is for a fusion"),
+        (["--plot", "x.svg", "bad.ph"], "give both"),
+        (["--write-baseline", "b.json", "--baseline", "b.json", "bad.ph"], "give one"),
+        (["--write-baseline", "b.json", "--add-ignore", "bad.ph"], "give one"),
+        (["--prove", "--add-ignore", "bad.ph"], "give one"),
+        (["link.ph"], "link.ph: is a link to nowhere.ph, which does not exist"),
+        (["wide.ph"], "wide.ph:1: is UTF-16 text"),
         (["--jobs", "0", "bad.ph"], "not a whole number of at least 1"),
         (["--output-format", "xml", "bad.ph"], "invalid choice: 'xml'"),
         (["--frobnicate"], "unrecognized arguments"),
@@ -132,6 +147,8 @@ def test_selecting_rules(run: Run) -> None:
 )
 def test_what_cannot_be_done_is_exit_2_and_says_why(run: Run, folder: Path, words: list[str], said: str) -> None:
     (folder / "kernel.py").write_text("x = 1\n")
+    (folder / "link.ph").symlink_to("nowhere.ph")
+    (folder / "wide.ph").write_bytes(BAD.encode("utf-16"))
     code, _, err = run(*words)
     assert code == 2 and said in err
 
@@ -142,6 +159,26 @@ def test_unreadable_files_do_not_keep_others_from_being_checked(run: Run, folder
     code, out, err = run(".")
     assert code == 2 and "PH203" in out
     assert "binary.ph:1: not UTF-8 text (byte 0xff at offset 6)" in err and "zero.ph:1: not a text file" in err
+
+
+def test_what_could_not_be_read_shows_in_the_exit_code_of_every_way_out(run: Run, folder: Path) -> None:
+    (folder / "binary.ph").write_bytes(b"kernel\xff\xfe")
+    for words in (["--write-baseline", "known.json"], ["--add-ignore"], ["--diff"], ["--fix"]):
+        code, _, err = run(".", *words)
+        assert code == 2 and "binary.ph:1: not UTF-8 text" in err, words
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_that_nobody_writes_to_is_not_waited_for(run: Run, folder: Path) -> None:
+    os.mkfifo(folder / "pipe.ph")
+    assert "pipe.ph" not in run("--show-files", ".")[1]
+
+
+def test_a_closed_standard_output_costs_the_output_alone(folder: Path) -> None:
+    for words, code in ((["check", "bad.ph"], 1), (["check", "clean.ph"], 0), (["rule", "PH205"], 0)):
+        script = f"exec {sys.executable} -m phobos {' '.join(words)} >&-"
+        ended = subprocess.run(["/bin/sh", "-c", script], cwd=folder, capture_output=True, text=True)
+        assert ended.returncode == code and ended.stderr == "", words
 
 
 def test_odd_inputs(run: Run, folder: Path) -> None:
@@ -273,9 +310,13 @@ def test_an_unknown_rule_in_the_configuration_is_a_finding_there(run: Run, folde
 
 
 def test_a_target_that_nobody_knows_names_its_file(run: Run, folder: Path) -> None:
-    (folder / "phobos.toml").write_text('target = ["h2000"]\n')
+    (folder / "phobos.toml").write_text('severity = "info"\ntarget = ["h2000"]\n')
     code, _, err = run("clean.ph")
-    assert code == 2 and "phobos.toml: `target`: unknown target `h2000`" in err
+    assert code == 2 and "phobos.toml:2: `target`: unknown target `h2000`" in err
+    (folder / "phobos.toml").write_text("[tool.phobos]\n")
+    assert "phobos.toml:1: `tool` is not a key of the configuration; `[tool.phobos]` is for pyproject" in run(".")[2]
+    (folder / "phobos.toml").write_bytes(b"# fine\n# \xff\n")
+    assert "phobos.toml:2: the configuration is not UTF-8 text" in run(".")[2]
 
 
 def test_sizes_and_constants_from_options(run: Run, folder: Path) -> None:
@@ -343,6 +384,16 @@ def test_a_baseline_survives_moved_lines_and_sees_new_findings(run: Run, folder:
     assert run("bad.ph", "--baseline", "known.json")[0] == 1
     (folder / "known.json").write_text("[1]")
     assert run("bad.ph", "--baseline", "known.json")[0] == 2
+
+
+def test_a_configured_baseline_can_be_made_and_made_anew(run: Run, folder: Path) -> None:
+    (folder / "phobos.toml").write_text('baseline = "known.json"\n')
+    assert "`--write-baseline` makes one" in run(".")[2]
+    assert run(".", "--write-baseline", "known.json")[:2] == (0, "Wrote 2 findings to known.json.\n")
+    (folder / "new.ph").write_text(WARNED.replace("unused", "newer"))
+    assert run(".")[0] == 1
+    assert run(".", "--write-baseline", "known.json")[1] == "Wrote 3 findings to known.json.\n"
+    assert run(".")[0] == 0
 
 
 def test_statistics(run: Run) -> None:
@@ -464,7 +515,8 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
         assert main([command, "--version"]) == 0
         capsys.readouterr()
     assert main([]) == 2
-    assert main(["chek"]) == 2 and "did you mean `check`?" in capsys.readouterr().err
+    assert main(["chek"]) == 2 and "did you mean `phobos check`?" in capsys.readouterr().err
+    assert main(["explain"]) == 2 and "did you mean `phobos rule`?" in capsys.readouterr().err
     assert main(["bad.ph"]) == 2 and "phobos check bad.ph" in capsys.readouterr().err
     assert main(["--no-color", "check", "clean.ph"]) == 0
 
@@ -480,6 +532,10 @@ def test_rule(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(pages) == 74 and {"code", "name", "severity", "summary", "sections", "examples", "url"} == set(pages[0])
     assert main(["rule", "--all"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 74
+    assert main(["rule", "PH9"]) == 0
+    assert [line[:5] for line in capsys.readouterr().out.splitlines()] == ["PH901", "PH902", "PH903"]
+    assert main(["rule", "PH9", "--output-format", "json"]) == 0
+    assert [page["code"] for page in json.loads(capsys.readouterr().out)] == ["PH901", "PH902", "PH903"]
     assert main(["rule", "barrier-trip-count"]) == 2
     assert "did you mean `barrier-trip-count-varies`?" in capsys.readouterr().err
     assert main(["rule"]) == 2 and main(["rule", "PH205", "--all"]) == 2

@@ -40,7 +40,11 @@ def test_the_command_that_is_printed_shows_it(tmp_path: Path, capsys: pytest.Cap
     text = next(case.text for case in CASES if "PH205" in case.text)
     path = tmp_path / "sweep.ph"
     path.write_text(text)
-    assert main(["check", str(path), "--prove"]) == 1
+    assert main(["check", str(path), "--prove", "--output-format", "concise"]) == 1
+    first, *below = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"{path}:") and below[0].startswith("    it happens: deadlock")
+    assert any("to see it: phobos run" in line for line in below)
+    assert all(line.startswith("    ") for line in below[:-1]), "no problem matcher takes a proof for a finding"
     assert main(["check", str(path), "--prove", "--output-format", "full"]) == 1
     shown = capsys.readouterr().out
     assert "it happens: deadlock" in shown and "  block 0 |======|............  waits (line " in shown
@@ -107,4 +111,4 @@ def test_plot_writes_what_was_shown_and_nothing_where_nothing_was(
     assert "--prove" in capsys.readouterr().err
     source.write_text(text)
     assert main(["check", str(source), "--prove", "--plot", str(tmp_path / "no" / "out.svg")]) == 2
-    assert "cannot write" in capsys.readouterr().err
+    assert "cannot be written" in capsys.readouterr().err

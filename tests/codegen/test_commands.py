@@ -9,6 +9,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+import phobos
 from phobos.cli import main
 from phobos.codegen import nvrtc
 
@@ -112,6 +113,28 @@ def test_occupancy_is_a_table_over_targets_and_constants(capsys: pytest.CaptureF
     assert t4.split()[1] == "t4"
     rows = json.loads(printed(capsys, "occupancy", STAGED, "--set", "TILE=4096", "--json"))
     assert rows[0]["constants"]["TILE"] == 4096 and rows[0]["resident"] == rows[0]["ctas_per_sm"] * 132
+
+
+@needs_nvrtc
+def test_what_does_not_parse_is_named_and_is_no_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    broken = tmp_path / "broken.ph"
+    broken.write_text("kernel k(X: tensor<f32>[N]) {\n  X[0] =\n}\n")
+    said = f"`k` cannot run: {broken}:2: PH001 expected an expression"
+    assert said in printed(capsys, "emit", str(broken), code=2)
+    assert main(["occupancy", str(broken)]) == 2 and said in capsys.readouterr().out
+    assert main(["occupancy", str(broken), "--json"]) == 2
+    assert said in json.loads(capsys.readouterr().out)[0]["refused"]
+    broken.write_text(broken.read_text() + Path(STAGED).read_text(encoding="utf-8"))
+    text = printed(capsys, "occupancy", str(broken))
+    assert said in text and "staged" in text, "the one does not keep the other from being shown"
+    known = printed(capsys, "occupancy", "--help")
+    assert all(card in known for card in ("rtxpro6000", "sm_121"))
+
+
+@needs_nvrtc
+def test_a_compiled_kernel_is_short_to_look_at() -> None:
+    made = phobos.load(STAGED).staged.compile("sm_90a", {"TILE": 2048})
+    assert repr(made).startswith("<staged for sm_90a, TILE=2048, STAGES=8: ") and len(repr(made)) < 120
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from phobos.codegen import nvrtc
+from phobos.lsp.uris import path_of
 from tests.lsp.editors import plain
 from tests.lsp.test_behaviour import GOOD, HANG, PUBLISH, URI, at, codes
 from tests.lsp.wire import ServerError, Wire
@@ -187,10 +188,13 @@ def test_running_a_kernel_as_its_header_says(start: Start) -> None:
     wire.open("untitled:Untitled-1", text)
     done = run(wire, "phobos.runKernel", "untitled:Untitled-1", "k")
     assert done["exitCode"] == 0, done["output"]
-    wire.change("untitled:Untitled-1", 2, {"text": text.replace("= 2.0\nkernel", "= 3.0\nkernel")})
+    wire.change("untitled:Untitled-1", 2, {"text": text.replace("X[i] = 2.0", "X[i + 1] = 2.0")})
+    stopped = run(wire, "phobos.runKernel", "untitled:Untitled-1", "k")["output"]
+    assert "--> untitled:Untitled-1:5:" in stopped and "/phobos-" not in stopped, "of the document, not of a copy of it"
+    wire.change("untitled:Untitled-1", 3, {"text": text.replace("= 2.0\nkernel", "= 3.0\nkernel")})
     assert run(wire, "phobos.runKernel", "untitled:Untitled-1", "k")["exitCode"] == 1
     ended = [n for n in wire.notifications if n["method"] == "$/progress" and n["params"]["value"]["kind"] == "end"]
-    assert len(ended) == 2
+    assert len(ended) == 3
 
 
 def test_a_hang_can_be_seen(start: Start) -> None:
@@ -223,7 +227,8 @@ def test_showing_what_a_kernel_compiles_to(start: Start) -> None:
     wire = start()
     vscode(wire, {})
     wire.open(URI, STAGED)
-    assert "__global__" in run(wire, "phobos.showCuda", URI, "staged")["text"]
+    shown = run(wire, "phobos.showCuda", URI, "staged")["text"]
+    assert "__global__" in shown and f'"{path_of(URI)}"' in shown, "unsaved as it is, `#line` names its own file"
     assert '"kernel": "staged"' in run(wire, "phobos.showFacts", URI, "staged")["text"]
     with pytest.raises(ServerError, match="nosuch"):
         run(wire, "phobos.showCuda", URI, "nosuch")

@@ -145,6 +145,48 @@ def test_arguments_that_do_not_fit(arguments: tuple[object, ...], named: dict[st
     assert said in str(caught.value) and caught.value.kind is None and caught.value.diagnostic is not None
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"grid": 1.5}, "cannot have a grid of 1.5"),
+        ({"grid": "4"}, "cannot have a grid of '4'"),
+        ({"grid": (1, "2")}, "cannot have a grid of (1, '2')"),
+        ({"constants": 3}, "`constants` is 3: give names and numbers"),
+        ({"constants": {"BLOCK": "a"}}, "whole numbers are meant"),
+        ({"timeout": -1}, "`timeout` is -1: give seconds, or 0"),
+        ({"timeout": "soon"}, "`timeout` is 'soon'"),
+        ({"stream": 3}, "`stream` is for arrays of a GPU"),
+    ],
+)
+def test_options_that_cannot_be_meant(options: dict[str, object], said: str) -> None:
+    y = ones(8)
+    with pytest.raises(LaunchError) as caught:
+        phobos.kernel(SAXPY)(ones(8), y, 1.0, **options)
+    assert said in str(caught.value) and (y == 1).all()
+
+
+def test_numbers_of_other_libraries_are_numbers() -> None:
+    plan = phobos.kernel(SAXPY).plan(ones(8), ones(8), 1.0, grid=np.int64(3), timeout=np.float32(2.0))
+    assert plan.grid == (3, 1, 1) and all(type(n) is int for n in plan.grid)
+
+
+def test_what_is_raised_names_its_line() -> None:
+    """A traceback shows the message alone, and whoever reads it wants to know where."""
+    hang = phobos.kernel(
+        "@persistent\nkernel hang(X: tensor<f32>[N], BAR: tensor<i32>[2]) {\n"
+        "  for t in range(ctx.block.x * 8, N, ctx.blocks.x * 8) {\n    X[t :+ 8] = 1.0\n    grid_barrier(BAR)\n  }\n}\n"
+    )
+    with pytest.raises(phobos.KernelFault) as fault:
+        hang(ones(24), grid=2)
+    assert str(fault.value).startswith("<text>:5: deadlock: ") and "; line 3: " in str(fault.value)
+    with pytest.raises(phobos.CheckError, match=r"`k` cannot run: <text>:2: PH101 `y` is not defined"):
+        phobos.kernel("kernel k(X: tensor<f32>[N]) {\n  X[0] = y\n}\n")(ones(8))
+    with pytest.raises(phobos.CheckError, match=r"`k` cannot run: <text>:2: PH001 .* \(and 1 more\)"):
+        phobos.kernel("kernel k(X: tensor<f32>[N]) {\n  X[0] =\n  X[1] =\n}\n")(ones(8))
+    with pytest.raises(phobos.InputError, match="no such file"):
+        phobos.load("nowhere.ph")
+
+
 def test_read_only_and_shared_arrays_are_refused_where_it_matters() -> None:
     kernel = phobos.kernel(SAXPY)
     x, frozen = ones(8), ones(8)

@@ -70,9 +70,10 @@ def test_a_file_with_mistakes_is_left_as_it_is(folder: Path, capfd: pytest.Captu
 
 
 @pytest.mark.parametrize("mode", [[], ["--check"], ["--diff"]])
-def test_mistakes_are_exit_2_in_every_mode(folder: Path, mode: list[str]) -> None:
+def test_mistakes_are_exit_2_in_every_mode(folder: Path, mode: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "broken.ph").write_text(BROKEN)
     assert main(["fmt", *mode, "broken.ph"]) == 2
+    assert "already formatted" not in capsys.readouterr().out, "a file is counted once"
 
 
 def test_standard_input_goes_to_standard_output(

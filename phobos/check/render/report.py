@@ -19,10 +19,14 @@ class Listing:
 
 @value
 class Report:
-    """All listings of a run. `files` were checked, `hidden` notes are below the severity, `baselined` known before."""
+    """All listings of a run. `files` were checked; `hidden` are findings below the severity, of which `failing` make
+    the check fail all the same (`--fail-on`); `baselined` were known before. `proofs`: the notes of a finding were
+    asked for (`--prove`), so that no form for people may leave them out."""
 
     listings: tuple[Listing, ...]
     files: int
-    hidden: int = 0
+    hidden: tuple[Diagnostic, ...] = ()
+    failing: int = 0
     baselined: int = 0
     colour: bool = False
+    proofs: bool = False

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from phobos.check.render.report import Listing, Report
-from phobos.diagnostic import Diagnostic, Severity, Span
+from phobos.diagnostic import SEVERITIES, Diagnostic, Severity, Span
 from phobos.syntax.lines import LineIndex
 from phobos.value import value
 
 _COLOURS = {"error": "1;31", "warning": "1;33", "info": "1;36", "note": "1;34", "help": "1;32", "frame": "34"}
+_NOUNS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
 _WIDEST = 160  # a source line longer than this is cut around its mark
 
 
@@ -158,12 +159,18 @@ def render_full(report: Report) -> str:
 
 
 def render_concise(report: Report) -> str:
-    """`path:line:column: severity[code] message`, for people who read logs and for editors' problem matchers."""
+    """`path:line:column: severity[code] message`, for people who read logs and for editors' problem matchers.
+
+    Proofs stand below their finding, indented, so that no matcher takes them for one.
+    """
     style = Style(report.colour)
     out: list[str] = []
     for listing in report.listings:
         for diagnostic in listing.diagnostics:
             out.append(concise(listing, diagnostic, style) + "\n")
+            if report.proofs:
+                notes = "\n".join(clean(note, keep_lines=True) for note in diagnostic.notes)
+                out += [f"    {line}\n" for line in notes.split("\n") if line]
     return "".join(out) + summary(report)
 
 
@@ -177,20 +184,31 @@ def concise(listing: Listing, diagnostic: Diagnostic, style: Style) -> str:
 
 def summary(report: Report) -> str:
     """The last line: what was found and what is not shown."""
-    counts: dict[Severity, int] = {"error": 0, "warning": 0, "info": 0}
+    counts = dict.fromkeys(_NOUNS, 0)
     fixable = 0
     for listing in report.listings:
         for diagnostic in listing.diagnostics:
             counts[diagnostic.severity] += 1
             fixable += diagnostic.fix is not None and diagnostic.fix.applicability == "safe"
-    said = [plural(n, {"error": "error", "warning": "warning", "info": "note"}[s]) for s, n in counts.items() if n]
+    said = [plural(n, _NOUNS[s]) for s, n in counts.items() if n]
     files = plural(report.files, "file")
-    line = f"Found {enumerate_words(said)} in {files} checked." if said else f"All good: {files} checked."
+    if said:
+        line = f"Found {enumerate_words(said)} in {files} checked."
+    elif report.failing:
+        fail = "fails" if report.failing == 1 else "fail"
+        line = f"Nothing to show in {files} checked, but {plural(report.failing, 'hidden finding')} {fail} the check."
+    else:
+        line = f"All good: {files} checked."
     if fixable:
         line += f" {fixable} fixable with `--fix`."
     if report.hidden:
-        them = "it" if report.hidden == 1 else "them"
-        line += f" {plural(report.hidden, 'note')} hidden: `--severity info` shows {them}."
+        counts = dict.fromkeys(_NOUNS, 0)
+        for diagnostic in report.hidden:
+            counts[diagnostic.severity] += 1
+        least = next(s for s in reversed(SEVERITIES) if counts[s])
+        them = "it" if len(report.hidden) == 1 else "them"
+        said = [plural(n, _NOUNS[s]) for s, n in counts.items() if n]
+        line += f" {enumerate_words(said)} hidden: `--severity {least}` shows {them}."
     if report.baselined:
         line += f" {plural(report.baselined, 'finding')} in the baseline."
     return line + "\n"

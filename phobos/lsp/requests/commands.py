@@ -93,7 +93,7 @@ def _register_show(server: Server, command: str) -> None:
             raise _failed("compiling is switched off in this workspace")
         with _document(server, uri, run=False) as (document, path):
             async with _progress(server, f"{kernel}: {form}"):
-                ended = await children.phobos(["emit", path, "--kernel", kernel, "--format", form])
+                ended = await children.phobos(["emit", path, "--kernel", kernel, "--format", form], path, document)
         if ended.code:
             raise _failed(_words(ended) or f"`phobos emit` ended with {ended.code}")
         server.spawn(_show(server, f"{kernel}.{ending}", ended.output))
@@ -105,9 +105,9 @@ def _register_show(server: Server, command: str) -> None:
 async def _run(server: Server, uri: str, kernel: str, options: list[str]) -> dict[str, Any]:
     if not server.session.settings.run:
         raise _failed("running kernels is switched off in this workspace")
-    with _document(server, uri, run=True) as (_, path):
+    with _document(server, uri, run=True) as (document, path):
         async with _progress(server, f"running {kernel}"):
-            ended = await children.phobos(["run", path, "--kernel", kernel, *options])
+            ended = await children.phobos(["run", path, "--kernel", kernel, *options], path, document)
     text = ended.output + ended.errors
     server.spawn(_show(server, f"{kernel}.run.txt", text))
     return {"exitCode": ended.code, "output": text, "kernel": kernel}

@@ -69,9 +69,10 @@ class Compiled:
         await asyncio.sleep(QUIET_SECONDS)
         text = document.text
         with children.file_of(document) as path:
-            ended = await children.phobos(["occupancy", path, "--target", ",".join(cards), "--json"])
+            words = ["occupancy", path, "--target", ",".join(cards), "--json"]
+            ended = await children.phobos(words, path, document)
         found: dict[str, list[Resources]] = {}
-        if ended.code:
+        if ended.code and not ended.output:
             self._missing = "NVRTC" in ended.errors
             self.server.log_to_client(ended.errors.strip())
         else:

@@ -22,7 +22,7 @@ from phobos.runtime.conditions import aligned
 from phobos.runtime.device import driver, number_of
 from phobos.runtime.faults import refusal
 from phobos.semantics.shards import Cut, Tied, cuts_of
-from phobos.value import value
+from phobos.value import replace, value
 
 if TYPE_CHECKING:
     from phobos.runtime.cluster.connect import Worker
@@ -256,7 +256,8 @@ def run(job: Job, at: int, names: list[str], *given: Any) -> tuple[Any, ...]:
     try:
         _launch(kernel, job, arrays)
     except KernelFault as fault:
-        raise KernelFault(f"{fault} ({where})", fault.kind, fault.diagnostic, fault.blocks) from None
+        told = fault.diagnostic and replace(fault.diagnostic, message=f"{fault.diagnostic.message} ({where})")
+        raise KernelFault(f"{fault} ({where})", fault.kind, told, fault.blocks) from None
     except LaunchError as error:
         raise LaunchError(f"{error} ({where})", error.kind, error.diagnostic) from None
     own = job.pieces.own(at)
@@ -286,7 +287,7 @@ def _launch(kernel: Kernel, job: Job, arrays: dict[str, Any]) -> None:
         judge(prepare(kernel, bound, (), named, job.options), Judging())
         return
     if not job.options.unchecked:
-        gate.demand(kernel.findings, kernel.name, on_device=True)
+        gate.demand(kernel.findings, kernel.name, kernel.text, on_device=True)
     if on_host:
         from phobos.runtime.cuda import host
 

@@ -142,7 +142,7 @@ def tune(
     what there is so far, and KeyboardInterrupt goes on.
     """
     begun = perf_counter()
-    gate.demand(kernel.findings, kernel.name, on_device=True)
+    gate.demand(kernel.findings, kernel.name, kernel.text, on_device=True)
     for schedule, group in itertools.product(how.schedules or (None,), how.l2_groups or (None,)):
         schedule_for(schedule, group)
     program = kernel.analysed(dict(fixed))[1].program
