@@ -7,11 +7,14 @@ piece of a tree for another, leaves most kernels whole.
 
 from __future__ import annotations
 
+import dataclasses
 import random
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from phobos.check import Configuration
-from phobos.check.configuration import DEFAULT
+from phobos.check.configuration import DEFAULT, parse
 from phobos.language.attributes import ATTRIBUTES
 from phobos.language.builtins import BUILTINS
 from phobos.language.members import MEMBERS
@@ -62,8 +65,35 @@ def input_of(number: int) -> Input:
     return Input(number, way, text, _configuration(rng, text, seed.configuration))
 
 
-def text_of(number: int) -> str:
-    return input_of(number).text
+def as_json(given: Input) -> dict[str, object]:
+    """An input as it is, for a number means another text when seeds change."""
+    own = given.configuration
+    base = _base(own.source, own.text)
+    differs = {name: getattr(own, name) for name in fields() if getattr(own, name) != getattr(base, name)}
+    return {
+        "number": given.number, "way": given.way, "text": given.text, "toml": own.text, "source": own.source,
+        "configuration": differs,
+    }  # fmt: skip
+
+
+def from_json(kept: Mapping[str, Any]) -> Input:
+    configuration = replace(
+        _base(kept["source"], kept["toml"]), **{name: _tuples(one) for name, one in kept["configuration"].items()}
+    )
+    return Input(kept["number"], kept["way"], kept["text"], configuration)
+
+
+def _base(source: str | None, text: str) -> Configuration:
+    return parse(source or "phobos.toml", text) if text else DEFAULT
+
+
+def fields() -> list[str]:
+    """Of a configuration, but those that follow from its text."""
+    return [one.name for one in dataclasses.fields(Configuration) if one.name not in ("text", "source", "problems")]
+
+
+def _tuples(one: Any) -> Any:
+    return tuple(map(_tuples, one)) if isinstance(one, list) else one
 
 
 def _made(rng: random.Random, way: str, text: str) -> str:

@@ -11,19 +11,32 @@ import resource
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from tests.fuzz.stages import tried
+from phobos.value import value
+from tests.fuzz.inputs import Input, input_of
+from tests.fuzz.stages import TooLong, limit, tried_input
 
+Source = Callable[[int], Input]
 CHUNK = 64  # inputs a process is given at a time
 HANGS = 240.0  # seconds at one input: more than its own limit, which a signal keeps
+MAKING = 10.0  # seconds of the processor for an input that a process was lost with
 MEMORY = 6 << 30  # bytes of addresses: what grows without bound meets it and is named
 ALLOCATIONS = 100_000  # new objects before the collector looks: a checked input makes tens of thousands, hardly a cycle
+
+
+@value
+class Wrong:
+    """An input that goes wrong, as it was, and what was said. `given` is None where making it is what goes wrong."""
+
+    number: int
+    said: str
+    given: Input | None
 
 
 @dataclass
@@ -36,21 +49,22 @@ class Sums:
     codes: Counter[str] = field(default_factory=Counter)
     ways: Counter[str] = field(default_factory=Counter)
     seconds: Counter[str] = field(default_factory=Counter)
-    wrong: list[tuple[int, str]] = field(default_factory=list)
+    wrong: list[Wrong] = field(default_factory=list)
     slowest: tuple[float, int] = (0.0, -1)
     said: str = ""
     process: int = 0
     resident_bytes: int = 0  # of the process when it was done
 
 
-def work(first: int, count: int, at: Any = None) -> Sums:
-    """Try inputs one after another; `at.value` says which one is tried."""
+def work(first: int, count: int, at: Any = None, source: Source = input_of) -> Sums:
+    """Try inputs one after another; `at.value` says which one is tried, `source` what its text is."""
     sums = Sums(first)
     for number in range(first, first + count):
         if at is not None:
             at.value = number
         began = time.perf_counter()
-        one = tried(number)
+        given = source(number)
+        one = tried_input(given)
         sums.slowest = max(sums.slowest, (time.perf_counter() - began, number))
         sums.count += 1
         sums.stages.update(one.stages)
@@ -58,7 +72,7 @@ def work(first: int, count: int, at: Any = None) -> Sums:
         sums.ways[one.way] += 1
         sums.seconds.update(one.seconds)
         if one.wrong:
-            sums.wrong.append((number, one.wrong))
+            sums.wrong.append(Wrong(number, one.wrong, given))
         if number == first:
             sums.said = one.said
     sums.process, sums.resident_bytes = os.getpid(), resident_bytes()
@@ -72,13 +86,13 @@ def resident_bytes() -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def _serve(pipe: Connection, at: Any) -> None:
+def _serve(pipe: Connection, at: Any, source: Source) -> None:
     """A process: chunks in, sums out; `at` says which input it is at."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     gc.freeze()
     gc.set_threshold(ALLOCATIONS, 10, 10)
     while (chunk := pipe.recv()) is not None:
-        pipe.send(work(*chunk, at))
+        pipe.send(work(*chunk, at, source))
 
 
 @contextmanager
@@ -107,11 +121,13 @@ class _Worker:
     since: float = 0.0
 
 
-def all_tried(chunks: Sequence[tuple[int, int]], jobs: int, seconds: float = float("inf")) -> Iterator[Sums]:
+def all_tried(
+    chunks: Sequence[tuple[int, int]], jobs: int, seconds: float = float("inf"), source: Source = input_of
+) -> Iterator[Sums]:
     """The sums of every chunk (first, count), as they are done; after that many seconds no further one is begun."""
     ends = time.monotonic() + seconds
     left = list(reversed(chunks))
-    workers = [_begin() for _ in range(min(jobs, len(left)))]
+    workers = [_begin(source) for _ in range(min(jobs, len(left)))]
     try:
         while workers:
             for worker in workers:
@@ -125,24 +141,24 @@ def all_tried(chunks: Sequence[tuple[int, int]], jobs: int, seconds: float = flo
                         sums = worker.pipe.recv()
                         worker.chunk = (0, 0)
                     except (EOFError, OSError):
-                        sums = _lost(worker, left, "the process died")
-                        workers[number] = _begin()
+                        sums = _lost(worker, left, "the process died", source)
+                        workers[number] = _begin(source)
                     yield sums
                 elif worker.at.value != worker.seen:
                     worker.seen, worker.since = worker.at.value, time.monotonic()
                 elif time.monotonic() - worker.since > HANGS:
-                    yield _lost(worker, left, f"more than {HANGS:g} s")
-                    workers[number] = _begin()
+                    yield _lost(worker, left, f"more than {HANGS:g} s", source)
+                    workers[number] = _begin(source)
     finally:
         for worker in workers:
             worker.process.kill()
 
 
-def _begin() -> _Worker:
+def _begin(source: Source) -> _Worker:
     context = mp.get_context("fork")
     mine, theirs = context.Pipe()
     at = context.Value("q", -1, lock=False)
-    process = context.Process(target=_serve, args=(theirs, at), daemon=True)
+    process = context.Process(target=_serve, args=(theirs, at, source), daemon=True)
     process.start()
     theirs.close()
     return _Worker(mine, process, at)
@@ -161,7 +177,7 @@ def _end(worker: _Worker) -> bool:
     return False
 
 
-def _lost(worker: _Worker, left: list[tuple[int, int]], why: str) -> Sums:
+def _lost(worker: _Worker, left: list[tuple[int, int]], why: str, source: Source) -> Sums:
     """What a process was at is wrong; what it had before is tried again, what came after is still to come."""
     number = int(worker.at.value)
     first, count = worker.chunk
@@ -171,4 +187,7 @@ def _lost(worker: _Worker, left: list[tuple[int, int]], why: str) -> Sums:
         left.append((number + 1, first + count - number - 1))
     if number > first:
         left.append((first, number - first))
-    return Sums(number, 1, wrong=[(number, why)])
+    given = None
+    with suppress(TooLong), limit(MAKING):
+        given = source(number)
+    return Sums(number, 1, wrong=[Wrong(number, why, given)])

@@ -1,26 +1,27 @@
-"""RESULTS.md: the sums of all fuzzing so far, which inputs they cover, and every input that goes wrong.
-
-Written for people; the sums also stand in it as one line of JSON, from which the next run goes on, and which another
-run's file can be added to.
+"""RESULTS.md: the sums of all fuzzing so far, which inputs they cover, and every input that goes wrong, with its text:
+numbers mean other texts when seeds change.
 """
 
 from __future__ import annotations
 
-import json
-import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from phobos.check import registry
-from tests.fuzz.pool import Sums
+from phobos.value import replace
+from tests import sums
+from tests.fuzz.inputs import as_json, from_json
+from tests.fuzz.pool import Sums, Wrong
 from tests.fuzz.seeds import raising
+from tests.fuzz.shrink import kind_of
 from tests.fuzz.stages import STAGES
 
 PATH = Path(__file__).with_name("RESULTS.md")
 GROWTH = 400 << 20  # bytes that a process may grow by after its first inputs
 WARM = 4_000  # inputs that fill a process's caches
+ALIKE = 5  # inputs that go wrong in one way of which the text is kept
 
 
 @dataclass
@@ -29,7 +30,7 @@ class Total:
 
     covered: list[tuple[int, int]] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
-    wrong: dict[int, str] = field(default_factory=dict)
+    wrong: dict[int, Wrong] = field(default_factory=dict)
     processes: dict[int, list[tuple[int, int]]] = field(default_factory=dict)  # (inputs, bytes) after each chunk
 
     @property
@@ -40,14 +41,19 @@ class Total:
         """The first input that was not tried."""
         return self.covered[0][1] if self.covered and self.covered[0][0] == 0 else 0
 
-    def add(self, sums: Sums) -> None:
-        self._cover(sums.first, sums.first + sums.count)
-        for kind, counts in (("stage", sums.stages), ("code", sums.codes), ("way", sums.ways)):
+    def add(self, done: Sums) -> None:
+        self._cover(done.first, done.first + done.count)
+        for kind, counts in (("stage", done.stages), ("code", done.codes), ("way", done.ways)):
             self.counts.update({f"{kind} {name}": count for name, count in counts.items()})
-        self.wrong.update(sums.wrong)
-        if sums.process:
-            held = self.processes.setdefault(sums.process, [])
-            held.append(((held[-1][0] if held else 0) + sums.count, sums.resident_bytes))
+        self._open(done.wrong)
+        if done.process:
+            held = self.processes.setdefault(done.process, [])
+            held.append(((held[-1][0] if held else 0) + done.count, done.resident_bytes))
+
+    def _open(self, wrong: Iterable[Wrong]) -> None:
+        for one in wrong:
+            alike = sum(kind_of(other.said) == kind_of(one.said) for other in self.wrong.values() if other.given)
+            self.wrong[one.number] = one if alike < ALIKE else replace(one, given=None)
 
     def add_all(self, other: Total) -> None:
         """Another run's sums, of other inputs."""
@@ -56,7 +62,7 @@ class Total:
                 raise ValueError(f"inputs {first} to {end} are in both")
             self._cover(first, end)
         self.counts.update(other.counts)
-        self.wrong.update(other.wrong)
+        self._open(other.wrong.values())
 
     def _cover(self, first: int, end: int) -> None:
         joined: list[tuple[int, int]] = []
@@ -85,7 +91,7 @@ class Total:
         rows = {"inputs": str(self.inputs)}
         for stage in STAGES:
             count = self.counts[f"stage {stage}"]
-            rows[f"reached: {stage}"] = f"{count} ({100 * count / max(self.inputs, 1):.1f} %)"
+            rows[f"reached: {stage}"] = sums.share(count, self.inputs)
         for name in sorted(name for name in self.counts if name.startswith("way ")):
             rows[f"made by: {name[4:]}"] = str(self.counts[name])
         raised = [code for code in registry.stems() if self.counts[f"code {code}"]]
@@ -94,16 +100,24 @@ class Total:
             f"{code} {n}" for n, code in sorted((self.counts[f"code {code}"], code) for code in registry.stems())[:5]
         )
         rows["went wrong"] = str(len(self.wrong))
-        return "\n".join(["| what | count |", "|---|---|", *(f"| {name} | {n} |" for name, n in rows.items())])
+        return sums.table(rows)
 
     def text(self) -> str:
-        lines = [f"- input {number}: {' '.join(said.split())}" for number, said in sorted(self.wrong.items())]
-        sums = json.dumps({"covered": self.covered, "counts": dict(sorted(self.counts.items()))})
-        return (
-            "# Fuzzing\n\n`make fuzz` goes on behind the inputs covered here and adds to these sums. "
-            "`python -m tests.fuzz.run --show N` shows one.\n\n"
-            f"{self.table()}\n\n## Goes wrong\n\n" + ("\n".join(lines) or "Nothing.") + f"\n\n<!-- sums: {sums} -->\n"
+        introduction = (
+            "`make fuzz` goes on behind the inputs covered here and adds to these sums. "
+            "`python -m tests.fuzz.run --show N` shows one; `--again` tries what goes wrong once more."
         )
+        wrong = [one for _, one in sorted(self.wrong.items())]
+        sections = {
+            "": self.table(),
+            "Goes wrong": sums.listed([f"input {one.number}: {one.said}" for one in wrong]),
+        }
+        numbers: dict[str, object] = {"covered": self.covered, "counts": dict(sorted(self.counts.items()))}
+        if wrong:
+            numbers["wrong"] = [
+                {"number": one.number, "said": one.said, "given": one.given and as_json(one.given)} for one in wrong
+            ]
+        return sums.page("Fuzzing", introduction, sections, numbers)
 
     def write(self, path: Path = PATH) -> None:
         path.write_text(self.text(), "utf-8")
@@ -111,14 +125,15 @@ class Total:
 
 def read(path: Path = PATH) -> Total:
     """What is known so far; nothing where the file does not exist."""
-    if not path.exists():
-        return Total()
-    text = path.read_text("utf-8")
-    found = re.search(r"<!-- sums: (.*) -->", text)
-    known = json.loads(found[1]) if found else {"covered": [], "counts": {}}
-    wrong = re.findall(r"^- input (\d+): (.*)$", text, re.MULTILINE)
-    covered = [(first, end) for first, end in known["covered"]]
-    return Total(covered, Counter(known["counts"]), {int(number): said for number, said in wrong})
+    known = sums.numbers_of(sums.text_of(path))
+    wrong = [
+        Wrong(one["number"], one["said"], one["given"] and from_json(one["given"])) for one in known.get("wrong", ())
+    ]
+    return Total(
+        [(first, end) for first, end in known.get("covered", ())],
+        Counter(known.get("counts", {})),
+        {one.number: one for one in wrong},
+    )
 
 
 def chunks_from(first: int, count: int, size: int) -> Iterable[tuple[int, int]]:

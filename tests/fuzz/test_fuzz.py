@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import os
 import random
 import time
@@ -11,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from phobos.check import registry
+from phobos.check.configuration import DEFAULT
 from phobos.value import replace
 from tests.fuzz import conversation, pool, results, run, shrink, stages
-from tests.fuzz.inputs import input_of
-from tests.fuzz.pool import Sums, all_tried
-from tests.fuzz.results import Total
+from tests.fuzz.inputs import Input, as_json, from_json, input_of
+from tests.fuzz.pool import Sums, Wrong, all_tried
+from tests.fuzz.results import ALIKE, Total
 from tests.fuzz.seeds import raising, seeds
 from tests.fuzz.stages import STAGES, Tried, limit, tried
 
@@ -80,12 +83,12 @@ def test_what_takes_too_long_is_ended() -> None:
 def test_a_process_that_hangs_or_dies_is_named_and_replaced(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no signal helps: the input is named, those before and behind it are tried all the same."""
 
-    def bad(number: int) -> Tried:
-        if number == 7:
+    def bad(given: Input) -> Tried:
+        if given.number == 7:
             time.sleep(60) if what == "hangs" else os._exit(3)
-        return Tried(number, "planted", (), (), "", {})
+        return Tried(given.number, "planted", (), (), "", {})
 
-    monkeypatch.setattr(pool, "tried", bad)
+    monkeypatch.setattr(pool, "tried_input", bad)
     monkeypatch.setattr(pool, "HANGS", 1.5)
     sums = Total()
     for done in all_tried([(0, 5), (5, 5)], 1):
@@ -134,22 +137,58 @@ def test_a_process_that_grows_without_end_fails() -> None:
 
 def test_sums_are_kept_and_added(tmp_path: Path) -> None:
     one, other = Total(), Total()
-    one.add(Sums(0, 64, Counter(parsed=50), Counter(PH001=3), wrong=[(5, "after checked: KeyError: 'x'")]))
+    wrong = Wrong(5, "after checked: KeyError: 'x'", None)
+    one.add(Sums(0, 64, Counter(parsed=50), Counter(PH001=3), wrong=[wrong]))
     other.add(Sums(64, 64, Counter(parsed=60), Counter(PH001=1)))
     one.write(tmp_path / "one.md")
     known = results.read(tmp_path / "one.md")
     known.add_all(other)
     assert known.covered == [(0, 128)] and known.next() == 128 and known.inputs == 128
     assert known.counts["stage parsed"] == 110 and known.counts["code PH001"] == 4
-    assert known.wrong == {5: "after checked: KeyError: 'x'"}
+    assert [(number, wrong.said) for number, wrong in known.wrong.items()] == [(5, "after checked: KeyError: 'x'")]
     with pytest.raises(ValueError, match="are in both"):
         known.add_all(other)
 
 
+def test_inputs_come_back_from_the_file_as_they_were() -> None:
+    for number in (*range(0, len(seeds()), 7), *range(10_000, 10_150)):
+        given = input_of(number)
+        back = from_json(json.loads(json.dumps(as_json(given))))
+        assert (back.number, back.way, back.text) == (given.number, given.way, given.text)
+        for name in (one.name for one in dataclasses.fields(given.configuration) if one.name != "problems"):
+            assert getattr(back.configuration, name) == getattr(given.configuration, name), name
+        assert list(map(str, back.configuration.problems)) == list(map(str, given.configuration.problems))
+
+
+def test_what_goes_wrong_is_tried_again_by_its_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever its number means by now; of many that go wrong alike a few texts are kept, and stand for the others."""
+    file = tmp_path / "sums.md"
+    planted = Input(7, "planted", "kernel k() {\n}\n// --> not the end of the comment\n", DEFAULT)
+    with monkeypatch.context() as patch:
+        patch.setattr(stages, "findings", broken)
+        said = stages.tried_input(planted).wrong
+        sums = Total()
+        sums.add(Sums(0, 64, wrong=[Wrong(n, said, replace(planted, number=n)) for n in range(7, 7 + 2 * ALIKE)]))
+        sums.write(file)
+        kept = results.read(file).wrong
+        assert len(kept) == 2 * ALIKE and sum(one.given is not None for one in kept.values()) == ALIKE
+        assert run.main(["--again", "7", "--file", str(file), "--jobs", "1"]) == 1
+        assert "input 7: after formatted: ZeroDivisionError: planted" in capsys.readouterr().out
+        assert run.main(["--again", "--file", str(file), "--jobs", "1"]) == 1
+        assert len(results.read(file).wrong) == 2 * ALIKE
+    assert run.main(["--again", "7", "--file", str(file), "--jobs", "1"]) == 0
+    assert results.read(file).wrong  # only where all are tried does the file change
+    assert run.main(["--again", "--file", str(file), "--jobs", "1"]) == 0
+    assert not results.read(file).wrong and "- Nothing" not in file.read_text("utf-8")
+    assert run.main(["--again", "8", "--file", str(file), "--jobs", "1"]) == 2
+
+
 def test_what_the_checker_says_must_not_depend_on_what_it_saw_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "tried", lambda number: Tried(number, "planted", (), (), f"{time.monotonic()}", {}))
+    monkeypatch.setattr(pool, "tried_input", lambda one: Tried(one.number, "", (), (), f"{time.monotonic()}", {}))
     assert run.run(Total(), 0, 128, 1, 60.0)
-    monkeypatch.setattr(pool, "tried", lambda number: Tried(number, "planted", (), (), "same", {}))
+    monkeypatch.setattr(pool, "tried_input", lambda one: Tried(one.number, "", (), (), "same", {}))
     assert not run.run(Total(), 0, 128, 1, 60.0)
 
 

@@ -1,11 +1,7 @@
-"""RESULTS.md: the sums of all truth runs so far, every open finding by seed, and the table of mutants.
-
-The file is written for people; the sums also stand in it as one line of JSON, from which the next run goes on.
-"""
+"""RESULTS.md: the sums of all truth runs so far, every open finding by seed, and the table of mutants."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from dataclasses import dataclass, field
@@ -13,6 +9,7 @@ from pathlib import Path
 
 from phobos.check import registry
 from phobos.runtime.reference.faults import KINDS
+from tests import sums
 from tests.truth.compare import Report
 
 PATH = Path(__file__).with_name("RESULTS.md")
@@ -77,16 +74,16 @@ class Total:
             "**false errors**": self.amount("false"),
             "faults at no obligation, refusals gone wrong": self.amount("unexplained"),
             "results that depend on the grid, unsaid": self.amount("silent"),
-            "PH506 on never-failing kernels": _share(c["gave up, never"], c["never"]),
-            "PH506 on failing kernels": _share(c["gave up, failing"], c["failing"]),
+            "PH506 on never-failing kernels": sums.share(c["gave up, never"], c["never"]),
+            "PH506 on failing kernels": sums.share(c["gave up, failing"], c["failing"]),
         }
         for name in sorted(c):
             if name.startswith("doubt "):
-                rows[f"warning {name[6:]} on never-failing kernels"] = _share(c[name], c["never"])
+                rows[f"warning {name[6:]} on never-failing kernels"] = sums.share(c[name], c["never"])
         rows |= {f"fault {kind}": c[f"fault {kind}"] for kind in KINDS}
         rows |= {f"a launch refused: {name[8:]}": c[name] for name in sorted(c) if name.startswith("refused ")}
         rows |= {name: c[name] for name in sorted(c) if name.startswith("rule ")}
-        return "\n".join(["| what | count |", "|---|---|", *(f"| {name} | {n} |" for name, n in rows.items())])
+        return sums.table(rows)
 
     def tame(self) -> list[str]:
         """What came up too seldom to mean anything. A refusal at the launch counts for its kind."""
@@ -100,14 +97,15 @@ class Total:
         return [f"{name}: {n}" for name, n in {**kinds, **rules}.items() if n < least]
 
     def text(self) -> str:
-        lines = [f"- {what}: seed {seed}: {sentence}" for seed, what, sentence in sorted(self.open)]
         meaning = "; ".join(f"`{what}`: {words}" for what, words in WHATS.items())
-        return (
-            f"# The truth run\n\n`make truth` goes on from seed {self.next_seed} and adds to these sums.\n\n"
-            f"{self.table()}\n\n## Open\n\n{meaning}.\n\n" + ("\n".join(lines) or "Nothing.") + "\n\n"
-            f"## Mutants\n\n`python -m tests.truth.run --mutants` makes this table.\n\n{self.mutants.strip()}\n\n"
-            f"<!-- sums: {json.dumps(self._numbers())} -->\n"
-        )
+        found = [f"{what}: seed {seed}: {sentence}" for seed, what, sentence in sorted(self.open)]
+        sections = {
+            "": self.table(),
+            "Open": f"{meaning}.\n\n{sums.listed(found)}",
+            "Mutants": f"`python -m tests.truth.run --mutants` makes this table.\n\n{self.mutants.strip()}",
+        }
+        going_on = f"`make truth` goes on from seed {self.next_seed} and adds to these sums."
+        return sums.page("The truth run", going_on, sections, self._numbers())
 
     def _numbers(self) -> dict[str, object]:
         return {"first": self.first, "next": self.next_seed, "counts": dict(sorted(self.counts.items()))}
@@ -118,16 +116,13 @@ class Total:
 
 def read(path: Path = PATH) -> Total:
     """What is known so far; nothing where the file does not exist."""
-    if not path.exists():
-        return Total()
-    text = path.read_text("utf-8")
-    sums = re.search(r"<!-- sums: (.*) -->", text)
-    known = json.loads(sums.group(1)) if sums else {"next": 0, "counts": {}}
+    text = sums.text_of(path)
+    known = sums.numbers_of(text)
     found = re.findall(r"^- (\w+): seed (\d+): (.*)$", text, re.MULTILINE)
     mutants = re.search(r"makes this table\.\n\n(.*?)\n\n<!-- sums", text, re.DOTALL)
     return Total(
-        known["next"],
-        Counter(known["counts"]),
+        known.get("next", 0),
+        Counter(known.get("counts", {})),
         [(int(seed), what, sentence) for what, seed, sentence in found],
         mutants.group(1) if mutants else "",
         known.get("first", 0),
@@ -136,7 +131,3 @@ def read(path: Path = PATH) -> Total:
 
 def open_of(report: Report) -> list[tuple[int, str, str]]:
     return [(report.seed, what, " ".join(sentence.split())) for what in WHATS for sentence in getattr(report, what)]
-
-
-def _share(count: int, of: int) -> str:
-    return f"{count} ({100 * count / of:.1f} %)" if of else str(count)
