@@ -82,8 +82,10 @@ def own_errors(module: Module, unit: Unit) -> list[Diagnostic]:
 
 
 def demand_program(module: Module, unit: Unit, kernel: str, found: Sequence[Diagnostic] = ()) -> None:
-    """Raises CheckError where there is no program to run: by the parser, by `found`, by the builder, or as a barrier
-    has no tensor."""
+    """Raises CheckError where there is no program to run, by the parser, by `found` or by the builder, or LaunchError:
+    a barrier has no tensor, and no error says why (it is given what comes from a function that nobody knows).
+    """
+    from phobos.runtime.faults import refusal
     from phobos.semantics import ir
     from phobos.semantics.walking import statements_of
 
@@ -94,16 +96,19 @@ def demand_program(module: Module, unit: Unit, kernel: str, found: Sequence[Diag
 
         syntax = _unparsed(module, syntax_findings(module.path, module.file), kernel)
     demand([*syntax, *found, *own], kernel, module.file.text, on_device=False)
-    if not own:
-        return
     without = [
-        module.absolute(unit, one.argument)
+        one.argument
         for one in statements_of(unit.program.body)
         if isinstance(one, ir.Barrier) and one.tensor.name not in unit.program.tensors
     ]
-    if without:
-        against = [error for error in own if error.span in without] or own
+    if not without:
+        return
+    places = [module.absolute(unit, span) for span in without]
+    against = [error for error in own if error.span in places] or own
+    if against:
         raise CheckError(f"`{kernel}` cannot run: {_first(against, module.file.text)}", against)
+    what = f"`{kernel}` cannot run: this is not known to be one of its tensors"
+    raise refusal(module, unit, None, what, without[0], label="what the barrier counts in")
 
 
 def stopping(found: Sequence[Diagnostic], *, on_device: bool) -> list[Diagnostic]:

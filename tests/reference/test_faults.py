@@ -813,3 +813,10 @@ def test_memory_that_is_not_there_is_a_refusal(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("phobos.runtime.judge.execute_phases", short)
     with pytest.raises(LaunchError, match="needs more memory than there is here"):
         phobos.kernel("kernel k(X: tensor<f32>[N]) {\n  X[0] = 1.0\n}\n").reference(np.zeros(16, np.float32), grid=1)
+
+
+def test_a_barrier_in_what_an_unknown_function_makes_is_refused() -> None:
+    text = "@persistent\nkernel k(X: tensor<f32>[N]) {\n  let b = made()\n  grid_barrier(b)\n  X[0] = 1.0\n}\n"
+    with pytest.raises(LaunchError, match="`k` cannot run: this is not known to be one of its tensors") as caught:
+        phobos.kernel(text).reference(np.zeros(16, np.float32), grid=1)
+    assert line_of(text, caught.value) == 4
