@@ -216,7 +216,7 @@ def _run(mutant: Mutant) -> tuple[str, str]:
                 if report.findings:
                     return "checker", ", ".join(sorted({d.code for d in report.findings}))
                 if report.fault is not None:
-                    kind, message = report.fault[0], report.fault[2]
+                    kind, message = report.fault.kind, report.fault.message
                     return ("launch" if kind in AT_LAUNCH else "reference"), f"{kind}: {message}"
                 unmet = [one.said for one in report.judged if one.met is False]
                 if unmet:
@@ -255,7 +255,7 @@ def _left(kernels: Kernels, launch: Run, written: frozenset[str]) -> dict[str, n
         except PhobosError as error:
             return str(error)
         if report.findings or report.fault is not None:
-            return f"{report.fault[0]}: {report.fault[2]}" if report.fault is not None else "refused by the checker"
+            return f"{report.fault.kind}: {report.fault.message}" if report.fault is not None else "refused by the checker"
         return {name: np.load(path) for name, path in paths.items()}
 
 
