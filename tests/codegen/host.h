@@ -1,15 +1,13 @@
-// A CUDA grid on one processor thread: every GPU thread is a fiber, and waits hand over to the next one.
-// Enough for the text that the emitter writes; not a general emulator. The order in which fibers run is a
-// parameter, so that a missing wait shows as a wrong result in some order.
-#include <cmath>
+// What the text that the emitter writes finds in place of a GPU: every GPU thread is a fiber of one processor thread, and
+// waits hand over to the next one. Enough for that text; not a general emulator. host.cpp does the work and is compiled
+// once, so that a kernel's text compiles in a fraction of a second.
 #include <cstdint>
-#include <cstdlib>
+#undef _GLIBCXX_USE_STD_SPEC_FUNCS  // which would make up a third of what a kernel takes to compile
+#include <cmath>
 #include <cstring>
 #include <limits>
-#include <map>
-#include <utility>
-#include <ucontext.h>
-#include <vector>
+
+#define EXPORTED extern "C" __attribute__((visibility("default")))
 
 inline int min(int a, int b) { return a < b ? a : b; }
 inline unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
@@ -22,127 +20,32 @@ inline unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
 #define __grid_constant__
 struct alignas(8) ph_map { unsigned long long words[16]; };
 
-static const size_t STACK_BYTES = 256 * 1024;  // touched only as far as it is used
-
 struct Index { unsigned x = 0, y = 0, z = 0; };
-struct Bulk { unsigned phase = 0, count = 0, arrived = 0; size_t expected = 0, ordered = 0; std::vector<struct Box> boxes; };
-struct Box { unsigned to; const ph_map* map; long long row, column; };
-struct Cta {
-  std::map<void*, Bulk> bulks;
-  Index block;
-  std::vector<unsigned char> shared;
-  int arrived = 0, generation = 0, any = 0, last_any = 0, left = 0;
-  std::vector<unsigned char> exchange;
-  std::vector<int> warp_arrived, warp_generation;
-};
-struct Copy { void* to; const void* from; size_t bytes; bool inside; };
-struct Fiber { std::vector<Copy> open; std::vector<std::vector<Copy>> under_way; ucontext_t at; Cta* cta = nullptr; unsigned thread = 0; bool done = false; void* stack = nullptr; ~Fiber() { free(stack); } };
+extern Index threadIdx, blockIdx, gridDim, blockDim;
 
-static Index threadIdx, blockIdx, gridDim, blockDim;
-static unsigned threads_of_cta;
-static Fiber* current;
-static ucontext_t scheduler;
-static void (*kernel_body)();
+// Runs the grid; gives the number of scheduling rounds, or -1 when nothing ended within `limit` rounds. The order in which
+// fibers run is a parameter, so that a missing wait shows as a wrong result in some order.
+long long run_grid(void (*body)(), unsigned gx, unsigned gy, unsigned gz, unsigned threads, size_t shared, int order, long long limit);
 
-inline void yield_() { swapcontext(&current->at, &scheduler); }
-inline unsigned char* shared_of_cta() {
-  return (unsigned char*)(((uintptr_t)current->cta->shared.data() + 31) & ~(uintptr_t)31);
-}
+// Fibers alone, for who schedules them: numbered from 0. `fiber_goes_on` lets one run until it hands over, and gives
+// whether there is more of it.
+void new_fibers(unsigned count, void (*body)());
+bool fiber_goes_on(unsigned number);
+unsigned this_fiber();
 
-inline int __syncthreads_or(int x) {
-  Cta& c = *current->cta;
-  const int mine = c.generation;
-  c.any |= x != 0;
-  if (++c.arrived == (int)threads_of_cta) {
-    c.arrived = 0; c.last_any = c.any; c.any = 0; ++c.generation;
-  } else while (c.generation == mine) yield_();
-  return c.last_any;
-}
+void yield_();
+unsigned char* shared_of_cta();
+unsigned offset_in_cta(const void* p);
+int __syncthreads_or(int x);
 inline void __syncthreads() { __syncthreads_or(0); }
-inline void warp_wait() {
-  Cta& c = *current->cta;
-  const unsigned w = current->thread / 32;
-  const int mine = c.warp_generation[w];
-  if (++c.warp_arrived[w] == 32) { c.warp_arrived[w] = 0; ++c.warp_generation[w]; }
-  else while (c.warp_generation[w] == mine) yield_();
-}
+void from_lane(const void* mine, void* its, size_t bytes, int mask);
 template <typename T> T __shfl_xor_sync(unsigned, T x, int mask) {
-  Cta& c = *current->cta;
   static_assert(sizeof(T) <= 16, "a slot is 16 bytes, so that warps keep apart whatever they exchange");
-  memcpy(&c.exchange[16 * current->thread], &x, sizeof(T));
-  warp_wait();
   T y;
-  memcpy(&y, &c.exchange[16 * ((current->thread & ~31u) | ((current->thread & 31u) ^ (unsigned)mask))], sizeof(T));
-  warp_wait();
+  from_lane(&x, &y, sizeof(T), mask);
   return y;
 }
-// What each lane of a warp gives, seen by all of them.
-template <typename T> void all_lanes(const T& mine, T (&all)[32]) {
-  static_assert(sizeof(T) <= 16, "a slot is 16 bytes");
-  Cta& c = *current->cta;
-  memcpy(&c.exchange[16 * current->thread], &mine, sizeof(T));
-  warp_wait();
-  for (int lane = 0; lane < 32; ++lane) memcpy(&all[lane], &c.exchange[16 * ((current->thread & ~31u) | lane)], sizeof(T));
-  warp_wait();
-}
-struct Registers4 { unsigned x[4]; };
-struct Registers2 { unsigned x[2]; };
 
-// ldmatrix: lane 8 m + r names row r of piece m.
-template <int N> void fragment(unsigned* x, const void* row, bool turned) {
-  const unsigned short* rows[32];
-  all_lanes((const unsigned short*)row, rows);
-  const int lane = current->thread & 31;
-  for (int m = 0; m < N; ++m) {
-    unsigned short half[2];
-    for (int e = 0; e < 2; ++e) half[e] = turned ? rows[8 * m + lane % 4 * 2 + e][lane / 4] : rows[8 * m + lane / 4][lane % 4 * 2 + e];
-    x[m] = half[0] | (unsigned)half[1] << 16;
-  }
-}
-// mma.m16n8k16 with f32 sums; `value` reads a half.
-template <typename F> void multiply(float* upper, float* lower, const unsigned* a, const unsigned* b, F value) {
-  Registers4 mine_a = {a[0], a[1], a[2], a[3]}, all_a[32];
-  Registers2 mine_b = {b[0], b[1]}, all_b[32];
-  all_lanes(mine_a, all_a);
-  all_lanes(mine_b, all_b);
-  const int lane = current->thread & 31;
-  for (int side = 0; side < 2; ++side) for (int e = 0; e < 2; ++e) {
-    const int row = lane / 4 + 8 * side, column = lane % 4 * 2 + e;
-    float sum = side ? lower[e] : upper[e];
-    for (int k = 0; k < 16; ++k) {
-      const unsigned x = all_a[row % 8 * 4 + k % 8 / 2].x[(k >= 8) * 2 + (row >= 8)];
-      const unsigned y = all_b[column * 4 + k % 8 / 2].x[k >= 8];
-      sum += value((unsigned short)(x >> 16 * (k % 2))) * value((unsigned short)(y >> 16 * (k % 2)));
-    }
-    (side ? lower : upper)[e] = sum;
-  }
-}
-
-// cp.async: a copy happens only when somebody waits for its group.
-inline void copies_end() {
-  current->under_way.push_back(current->open);
-  current->open.clear();
-}
-inline void copies_wait(size_t left) {
-  while (current->under_way.size() > left) {
-    for (const Copy& c : current->under_way.front()) c.inside ? (void)memcpy(c.to, c.from, c.bytes) : (void)memset(c.to, 0, c.bytes);
-    current->under_way.erase(current->under_way.begin());
-  }
-}
-
-// What tensor cores and bulk copies read and write: 16-byte pieces change places by the bits above, as the address has it.
-inline unsigned swizzled(unsigned at, unsigned row_bytes) { return at ^ ((at >> 7 & (row_bytes / 16 - 1)) << 4); }
-inline unsigned offset_in_cta(const void* p) { return (unsigned)((const unsigned char*)p - shared_of_cta()); }
-
-// wgmma: happens only when somebody waits for its group. Each thread computes its own sums.
-struct GroupProduct {
-  float *upper, *lower;
-  bool held, turned;
-  unsigned short rows[2][16];  // of a held left operand
-  unsigned long long a, b;
-  int columns;
-  float (*value)(unsigned short);
-};
 inline unsigned half_bits(float x) { _Float16 h = (_Float16)x; unsigned short y; memcpy(&y, &h, 2); return y; }
 inline unsigned brain_bits(float x) {
   unsigned b;
@@ -151,84 +54,30 @@ inline unsigned brain_bits(float x) {
 }
 inline float half_value(unsigned short x) { _Float16 h; memcpy(&h, &x, 2); return (float)h; }
 inline float brain_value(unsigned short x) { const unsigned b = (unsigned)x << 16; float y; memcpy(&y, &b, 4); return y; }
-static std::map<Fiber*, std::vector<GroupProduct>> told;
-static std::map<Fiber*, std::vector<std::vector<GroupProduct>>> at_work;
-inline unsigned short described(unsigned long long d, int line, int k, bool turned) {
-  const unsigned start = (d & 0x3fff) << 4, panel = (d >> 16 & 0x3fff) << 4, rows = (d >> 32 & 0x3fff) << 4;
-  const unsigned row_bytes = 256u >> (d >> 62), width = row_bytes / 2;
-  const unsigned at = turned ? start + line / width * panel + k / 8 * rows + k % 8 * row_bytes + line % width * 2
-                             : start + line / 8 * rows + line % 8 * row_bytes + k * 2;
-  unsigned short x;
-  memcpy(&x, shared_of_cta() + swizzled(at, row_bytes), 2);
-  return x;
-}
-inline void group_happens(const GroupProduct& p) {
-  const int lane = current->thread % 32, first = current->thread / 32 % 4 * 16 + lane / 4;
-  for (int side = 0; side < 2; ++side) for (int c = 0; c < p.columns / 4; ++c) {
-    const int column = c / 2 * 8 + lane % 4 * 2 + c % 2;
-    float& sum = (side ? p.lower : p.upper)[c];
-    for (int k = 0; k < 16; ++k) {
-      const unsigned short x = p.held ? p.rows[side][k] : described(p.a, first + 8 * side, k, false);
-      sum += p.value(x) * p.value(described(p.b, column, k, p.turned));
-    }
-  }
-}
-inline void group_tell(float* upper, float* lower, const unsigned* held, unsigned long long a, unsigned long long b, int columns, bool turned, float (*value)(unsigned short)) {
-  GroupProduct p = {upper, lower, held != nullptr, turned, {}, a, b, columns, value};
-  if (held) {
-    Registers4 mine = {held[0], held[1], held[2], held[3]}, all[32];
-    all_lanes(mine, all);
-    const int lane = current->thread % 32;
-    for (int side = 0; side < 2; ++side) for (int k = 0; k < 16; ++k)
-      p.rows[side][k] = (unsigned short)(all[lane / 4 * 4 + k % 8 / 2].x[(k >= 8) * 2 + side] >> 16 * (k % 2));
-  }
-  told[current].push_back(p);
-}
-inline void group_end() { at_work[current].push_back(told[current]); told[current].clear(); }
-inline void group_wait(size_t left) {
-  auto& work = at_work[current];
-  while (work.size() > left) {
-    for (const GroupProduct& p : work.front()) group_happens(p);
-    work.erase(work.begin());
-  }
-  warp_wait();  // the lanes of a warp go on together
-}
+
+// ldmatrix: lane 8 m + r names row r of piece m.
+void fragments(unsigned* x, const void* row, bool turned, int pieces);
+template <int N> void fragment(unsigned* x, const void* row, bool turned) { fragments(x, row, turned, N); }
+// mma.m16n8k16 with f32 sums; `value` reads a half.
+void multiply(float* upper, float* lower, const unsigned* a, const unsigned* b, float (*value)(unsigned short));
+
+// cp.async: a copy happens only when somebody waits for its group.
+void copy_order(void* to, const void* from, size_t bytes, bool inside);
+void copies_end();
+void copies_wait(size_t left);
+
+// wgmma: happens only when somebody waits for its group. Each thread computes its own sums.
+void group_tell(float* upper, float* lower, const unsigned* held, unsigned long long a, unsigned long long b, int columns, bool turned, float (*value)(unsigned short));
+void group_end();
+void group_wait(size_t left);
 
 // Bulk copies: happen only when somebody waits at the place that they were ordered for.
-inline void bulk_happens(const Box& box) {
-  const unsigned long long* w = box.map->words;  // base, rows, columns, bytes of a row, rows and columns of a box
-  for (long long r = 0; r < (long long)w[4]; ++r) for (long long c = 0; c < (long long)w[5]; ++c) {
-    const long long row = box.row + r, column = box.column + c;
-    unsigned short x = 0;
-    if (row >= 0 && row < (long long)w[1] && column >= 0 && column < (long long)w[2])
-      memcpy(&x, (const unsigned char*)w[0] + row * w[3] + column * 2, 2);
-    memcpy(shared_of_cta() + swizzled(box.to + r * w[5] * 2 + c * 2, w[5] * 2), &x, 2);
-  }
-}
-inline void bulk_order(void* to, const ph_map& map, long long row, long long column, void* place) {
-  Bulk& bulk = current->cta->bulks.at(place);
-  bulk.boxes.push_back({offset_in_cta(to), &map, row, column});
-  bulk.ordered += map.words[4] * map.words[5] * 2;
-}
-inline void bulk_wait(void* place, unsigned parity) {
-  while ((current->cta->bulks.at(place).phase & 1) == parity) {
-    Bulk& bulk = current->cta->bulks.at(place);
-    if (bulk.expected && bulk.ordered == bulk.expected) {
-      for (const Box& box : bulk.boxes) bulk_happens(box);
-      bulk.boxes.clear();
-      bulk.expected = bulk.ordered = 0;
-      ++bulk.phase;
-    } else yield_();
-  }
-}
-inline void bulk_open(void* place, unsigned count) {
-  if (current->cta->bulks.count(place)) abort();  // still open
-  current->cta->bulks[place].count = count;
-}
-inline void bulk_done(void* place) {
-  Bulk& bulk = current->cta->bulks.at(place);
-  if (++bulk.arrived == bulk.count) { bulk.arrived = 0; ++bulk.phase; }
-}
+void bulk_open(void* place, unsigned count);
+void bulk_close(void* place);
+void bulk_expect(void* place, unsigned bytes);
+void bulk_order(void* to, const ph_map& map, long long row, long long column, void* place);
+void bulk_wait(void* place, unsigned parity);
+void bulk_done(void* place);
 
 inline void __threadfence_system() {}
 inline float __expf(float x) { return std::exp(x); }
@@ -238,54 +87,3 @@ inline float __uint_as_float(unsigned x) { float y; memcpy(&y, &x, 4); return y;
 inline unsigned __float_as_uint(float x) { unsigned y; memcpy(&y, &x, 4); return y; }
 inline long long __double_as_longlong(double x) { long long y; memcpy(&y, &x, 8); return y; }
 inline double __longlong_as_double(long long x) { double y; memcpy(&y, &x, 8); return y; }
-
-static void enter() { kernel_body(); current->done = true; swapcontext(&current->at, &scheduler); }
-
-// Runs the grid; gives the number of scheduling rounds, or -1 when nothing ended within `limit` rounds.
-static long long run_grid(unsigned gx, unsigned gy, unsigned gz, unsigned threads, size_t shared, int order, long long limit) {
-  gridDim.x = gx; gridDim.y = gy; gridDim.z = gz; blockDim.x = threads;
-  threads_of_cta = threads;
-  const size_t blocks = (size_t)gx * gy * gz;
-  std::vector<Cta> ctas(blocks);
-  std::vector<Fiber> fibers(blocks * threads);
-  for (size_t b = 0; b < blocks; ++b) {
-    Cta& c = ctas[b];
-    c.block.x = b % gx; c.block.y = b / gx % gy; c.block.z = b / gx / gy;
-    c.shared.assign(shared + 64, 0xcd);
-    c.exchange.resize(threads * 16);
-    c.warp_arrived.resize(threads / 32); c.warp_generation.resize(threads / 32);
-    for (unsigned t = 0; t < threads; ++t) {
-      Fiber& f = fibers[b * threads + t];
-      f.cta = &c; f.thread = t; f.stack = malloc(STACK_BYTES);
-      getcontext(&f.at);
-      f.at.uc_stack.ss_sp = f.stack; f.at.uc_stack.ss_size = STACK_BYTES; f.at.uc_link = nullptr;
-      makecontext(&f.at, enter, 0);
-    }
-  }
-  std::vector<size_t> turn(fibers.size());
-  for (size_t i = 0; i < turn.size(); ++i) turn[i] = order == 1 ? turn.size() - 1 - i : i;
-  unsigned state = order;
-  auto random = [&] { return (state = state * 1664525u + 1013904223u) >> 16; };
-  if (order > 1)
-    for (size_t i = turn.size() - 1; i > 0; --i) {
-      const size_t j = (((size_t)random() << 16) ^ random()) % (i + 1), kept = turn[i];
-      turn[i] = turn[j];
-      turn[j] = kept;
-    }
-  size_t alive = fibers.size();
-  std::vector<bool> resting(fibers.size() / 32 + 1);
-  for (long long round = 0; round < limit; ++round) {
-    if (!alive) return round;
-    // Order 2 and above: warps run unevenly, some stand still for a while as others run ahead.
-    if (order > 1 && round % 6 == 0)
-      for (size_t w = 0; w < resting.size(); ++w) resting[w] = random() % 2 != 0;
-    for (size_t i : turn) {
-      Fiber& f = fibers[i];
-      if (f.done || (order > 1 && resting[i / 32])) continue;
-      current = &f; threadIdx.x = f.thread; blockIdx = f.cta->block;
-      swapcontext(&scheduler, &f.at);
-      if (f.done) --alive;
-    }
-  }
-  return -1;
-}

@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy
@@ -24,6 +24,7 @@ from phobos.semantics.schedules import Work
 
 COMPILER = shutil.which("g++")
 HEADER = Path(__file__).with_name("host.h")
+MACHINERY = Path(__file__).with_name("host.cpp")
 _CACHE = Path(tempfile.gettempdir()) / "phobos-host-kernels"
 
 HOST_PIECES = {
@@ -75,10 +76,8 @@ inline unsigned ph_pack_bf16(float low, float high) { return brain_bits(low) | b
     "ph_map": "",
     "ph_bulk_open": "inline void ph_bulk_open(unsigned long long* p, unsigned count) { bulk_open(p, count); }\n",
     "ph_bulk_done": "inline void ph_bulk_done(unsigned long long* p) { bulk_done(p); }\n",
-    "ph_bulk_close": "inline void ph_bulk_close(unsigned long long* p) { current->cta->bulks.erase(p); }\n",
-    "ph_bulk_expect": """\
-inline void ph_bulk_expect(unsigned long long* p, unsigned bytes) { current->cta->bulks.at(p).expected = bytes; }
-""",
+    "ph_bulk_close": "inline void ph_bulk_close(unsigned long long* p) { bulk_close(p); }\n",
+    "ph_bulk_expect": "inline void ph_bulk_expect(unsigned long long* p, unsigned n) { bulk_expect(p, n); }\n",
     "ph_bulk_copy": """\
 inline void ph_bulk_copy(void* to, const ph_map& map, long long row, long long column, unsigned long long* place) {
   bulk_order(to, map, ph_coordinate(row), ph_coordinate(column), place);
@@ -99,18 +98,18 @@ template <typename T> void ph_fragment_2_turned(unsigned* x, const T* row) { fra
 """,
     "ph_multiply_f16": """\
 inline void ph_multiply_f16(float* upper, float* lower, const unsigned (&a)[4], const unsigned (&b)[2]) {
-  multiply(upper, lower, a, b, [](unsigned short x) { _Float16 h; memcpy(&h, &x, 2); return (float)h; });
+  multiply(upper, lower, a, b, half_value);
 }
 """,
     "ph_multiply_bf16": """\
 inline void ph_multiply_bf16(float* upper, float* lower, const unsigned (&a)[4], const unsigned (&b)[2]) {
-  multiply(upper, lower, a, b, [](unsigned short x) { return __uint_as_float((unsigned)x << 16); });
+  multiply(upper, lower, a, b, brain_value);
 }
 """,
     "ph_apart": "inline long long ph_apart(long long n) { return n; }\n",
     "ph_copy_async": """\
 template <int N, typename T> void ph_copy_async(T* to, const T* from, bool inside) {
-  current->open.push_back({to, from, N * sizeof(T), inside});
+  copy_order(to, from, N * sizeof(T), inside);
 }
 """,
     "ph_copies_end": "inline void ph_copies_end() { copies_end(); }\n",
@@ -198,15 +197,14 @@ def host_text(emitted: Emitted) -> str:
     taken = ", ".join(f"{a.ctype} {n}_" for a, n in zip(emitted.arguments, names, strict=True))
     kept = " ".join(f"{n} = {n}_;" for n in names)
     shared = emitted.dynamic_shared_bytes + emitted.static_shared_bytes
-    return f"""#include "{HEADER}"
+    return f"""#include "host.h"
 {text}
 {declared}
 static void body() {{ {emitted.symbol}({", ".join(names)}); }}
-extern "C" long long run_kernel(
+EXPORTED long long run_kernel(
     unsigned gx, unsigned gy, unsigned gz, int order, long long limit{", " if taken else ""}{taken}) {{
   {kept}
-  kernel_body = body;
-  return run_grid(gx, gy, gz, {emitted.threads}, {shared}, order, limit);
+  return run_grid(body, gx, gy, gz, {emitted.threads}, {shared}, order, limit);
 }}
 """
 
@@ -216,21 +214,31 @@ def build(emitted: Emitted) -> ctypes.CDLL:
 
 
 def library(text: str, *flags: str) -> ctypes.CDLL:
-    """C++ compiled once for all processes and runs, and loaded."""
+    """C++ that includes host.h, compiled once for all processes and runs, and loaded."""
+    own = MACHINERY.read_text()
+    under = [_compiled(own, ".o", "-O2", "-fPIC", "-c")]
+    return ctypes.CDLL(str(_compiled(text, ".so", "-O1", *flags, "-shared", "-fPIC", under=under)))
+
+
+def _compiled(text: str, ending: str, *flags: str, under: Sequence[Path] = ()) -> Path:
     assert COMPILER is not None
-    key = hashlib.sha256("\0".join((text, HEADER.read_text(), *flags)).encode()).hexdigest()[:24]
+    whole = (text, HEADER.read_text(), *flags, *(path.name for path in under))
+    key = hashlib.sha256("\0".join(whole).encode()).hexdigest()[:24]
     _CACHE.mkdir(exist_ok=True)
-    kept = _CACHE / f"{key}.so"
+    kept = _CACHE / f"{key}{ending}"
     if not kept.exists():
         own = f"{key}.{os.getpid()}"  # another process may be at the same text
-        source, made = _CACHE / f"{own}.cpp", _CACHE / f"{own}.so"
+        source, made = _CACHE / f"{own}.cpp", _CACHE / f"{own}{ending}"
         source.write_text(text)
-        words = [COMPILER, "-std=c++17", "-O1", "-w", *flags, "-shared", "-fPIC", "-o", made, source]
+        words = [
+            COMPILER, "-std=c++17", "-w", "-U_FORTIFY_SOURCE", "-fvisibility=hidden", f"-I{HEADER.parent}", *flags,
+            "-o", made, source, *under,
+        ]  # fmt: skip
         done = subprocess.run(words, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr[:3000]
         source.unlink()
         made.replace(kept)
-    return ctypes.CDLL(str(kept))
+    return kept
 
 
 _SCALARS = {"float": ctypes.c_float, "double": ctypes.c_double, "long long": ctypes.c_longlong}

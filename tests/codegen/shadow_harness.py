@@ -32,11 +32,10 @@ static ph_report report_;
 static ph_races head;
 struct Plan { int count; const int* steps; unsigned generation; };
 static std::vector<Plan> plans;
-static std::vector<Fiber>* fibers_;
 static int* order_of_atomics; static int atomics_done;
 
 static void body() {
-  const Plan plan = plans[current->thread];
+  const Plan plan = plans[this_fiber()];
   for (int i = 0; i < plan.count; ++i) {
     const int what = plan.steps[3 * i], block = plan.steps[3 * i + 1], value = plan.steps[3 * i + 2];
     if (what == 0) ph_load_seen(&head, shadow, 1, 0, block % 4, block, plan.generation, 0);
@@ -45,14 +44,14 @@ static void body() {
       yield_();
       ph_atomic_noted(&head, block, plan.generation);
       yield_();
-      order_of_atomics[atomics_done++] = current->thread;
+      order_of_atomics[atomics_done++] = this_fiber();
       yield_();
       if (what == 3) ph_load_seen(&head, shadow, 1, 0, block % 4, block, plan.generation, 1);
     }
   }
 }
 
-extern "C" void fresh(int block_bits, int site_bits, int epoch_bits, int limit, int with_atomics) {
+EXPORTED void fresh(int block_bits, int site_bits, int epoch_bits, int limit, int with_atomics) {
   memset(shadow, 0, sizeof shadow); memset(last_of, 0, sizeof last_of);
   memset(&head, 0, sizeof head); memset(&report_, 0, sizeof report_); stop_word = 0;
   head.marks = shadow; head.words = 4; head.last = with_atomics ? last_of : nullptr;
@@ -60,35 +59,26 @@ extern "C" void fresh(int block_bits, int site_bits, int epoch_bits, int limit, 
   head.block_bits = block_bits; head.site_bits = site_bits; head.epoch_bits = epoch_bits;
   head.limit = limit; head.blocks = 8;
 }
-extern "C" void forget() { blockDim.x = gridDim.x = 1; threadIdx.x = blockIdx.x = 0; ph_forget(&head); }
-extern "C" int seen() { return (int)head.seen; }
-extern "C" int block() { return report_.block; }
-extern "C" int other() { return (int)(report_.values[1] & 0xffffffff); }
+EXPORTED void forget() { blockDim.x = gridDim.x = 1; threadIdx.x = blockIdx.x = 0; ph_forget(&head); }
+EXPORTED int seen() { return (int)head.seen; }
+EXPORTED int block() { return report_.block; }
+EXPORTED int other() { return (int)(report_.values[1] & 0xffffffff); }
 
 // Gives the number of steps; `choices` has how many fibers could go on at each.
-extern "C" int play(int count, const int* counts, const int* steps, unsigned generation, const int* schedule,
+EXPORTED int play(int count, const int* counts, const int* steps, unsigned generation, const int* schedule,
                     int scheduled, int* choices, int most, int* atomics) {
-  std::vector<Fiber> fibers(count);
   plans.clear(); order_of_atomics = atomics; atomics_done = 0;
   for (int f = 0, at = 0; f < count; at += 3 * counts[f], ++f) plans.push_back({counts[f], steps + at, generation});
-  kernel_body = body;
-  for (int f = 0; f < count; ++f) {
-    fibers[f].thread = f; fibers[f].stack = malloc(65536);
-    getcontext(&fibers[f].at);
-    fibers[f].at.uc_stack.ss_sp = fibers[f].stack;
-    fibers[f].at.uc_stack.ss_size = 65536; fibers[f].at.uc_link = nullptr;
-    makecontext(&fibers[f].at, enter, 0);
-  }
-  int done = 0, step = 0;
-  for (; done < count && step < most; ++step) {
-    std::vector<int> alive;
-    for (int f = 0; f < count; ++f) if (!fibers[f].done) alive.push_back(f);
+  new_fibers(count, body);
+  std::vector<int> alive(count);
+  for (int f = 0; f < count; ++f) alive[f] = f;
+  int step = 0;
+  for (; !alive.empty() && step < most; ++step) {
     choices[step] = (int)alive.size();
-    current = &fibers[alive[step < scheduled ? schedule[step] % alive.size() : 0]];
-    swapcontext(&scheduler, &current->at);
-    if (current->done) ++done;
+    const int turn = step < scheduled ? schedule[step] % alive.size() : 0;
+    if (!fiber_goes_on(alive[turn])) alive.erase(alive.begin() + turn);
   }
-  return done < count ? -1 : step;
+  return alive.empty() ? step : -1;
 }
 """
 
@@ -102,7 +92,7 @@ def library() -> ctypes.CDLL:
     text = "\n".join(pieces)
     for name, own in host.HOST_PIECES.items():
         text = text.replace(PIECES[name], own)
-    text = f'#include "{host.HEADER}"\n{text}\n{TEXT}'
+    text = f'#include "host.h"\n#include <vector>\n{text}\n{TEXT}'
     return host.library(text, "-fno-strict-aliasing")
 
 
