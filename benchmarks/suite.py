@@ -225,7 +225,7 @@ def text(results: Sequence[Result]) -> str:
         out.append("every budget that was measured is met")
     kept = sorted({result.kept for result in results} - {""})
     if kept:
-        out += ["", f"the next run is compared with these figures, kept in {' and '.join(kept)}"]
+        out.append(f"the next run is compared with these figures, kept in {' and '.join(kept)}")
     return "\n".join(out).rstrip() + "\n"
 
 
