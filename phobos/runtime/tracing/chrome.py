@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 MOST_EVENTS = 400_000  # a viewer takes them in a few seconds
 DECIMALS = 3  # of a microsecond: nanoseconds
+# The number of place 0. Perfetto takes a thread called 0, or as its process, for the process's main thread: it would
+# stand first, and place 0 of multiprocessor 2 would share a row with place 2, whose overlapping slices are dropped.
+FIRST_PLACE = 1000
 
 Event = dict[str, Any]
 
@@ -50,18 +53,22 @@ def _pid(trace: Trace, cta: int) -> int:
     return 0 if trace.processor is None else int(trace.processor[cta])
 
 
+def _tid(trace: Trace, cta: int) -> int:
+    return FIRST_PLACE + int(trace.lanes[cta])
+
+
 def _names(trace: Trace, kept: list[int]) -> Iterator[Event]:
     several = np.bincount(trace.lanes).max(initial=0) > 1 if trace.processor is None else _shared(trace)
-    places = sorted({(_pid(trace, cta), int(trace.lanes[cta])) for cta in kept})
+    places = sorted({(_pid(trace, cta), _tid(trace, cta)) for cta in kept})
     for pid in dict.fromkeys(pid for pid, _ in places):
         name = trace.kernel if trace.processor is None else f"multiprocessor {pid}"
-        yield {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "args": {"name": name}}
-        yield {"ph": "M", "name": "process_sort_index", "pid": pid, "tid": 0, "args": {"sort_index": pid}}
-    single = {} if several else {(_pid(trace, cta), int(trace.lanes[cta])): cta for cta in kept}
-    for pid, lane in places:
-        name = f"place {lane}" if several else f"{trace.noun} {single[pid, lane]}"
-        yield {"ph": "M", "name": "thread_name", "pid": pid, "tid": lane, "args": {"name": name}}
-        yield {"ph": "M", "name": "thread_sort_index", "pid": pid, "tid": lane, "args": {"sort_index": lane}}
+        yield {"ph": "M", "name": "process_name", "pid": pid, "args": {"name": name}}
+        yield {"ph": "M", "name": "process_sort_index", "pid": pid, "args": {"sort_index": pid}}
+    single = {} if several else {(_pid(trace, cta), _tid(trace, cta)): cta for cta in kept}
+    for pid, tid in places:
+        name = f"place {tid - FIRST_PLACE}" if several else f"{trace.noun} {single[pid, tid]}"
+        yield {"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": {"name": name}}
+        yield {"ph": "M", "name": "thread_sort_index", "pid": pid, "tid": tid, "args": {"sort_index": tid}}
 
 
 def _shared(trace: Trace) -> bool:
@@ -76,7 +83,7 @@ def _events(trace: Trace, kept: list[int]) -> Iterator[Event]:
 
     def complete(cta: int, name: str, category: str, begun: int, ended: int, **said: Any) -> Event:
         event = {
-            "ph": "X", "name": name, "cat": category, "pid": _pid(trace, cta), "tid": int(trace.lanes[cta]),
+            "ph": "X", "name": name, "cat": category, "pid": _pid(trace, cta), "tid": _tid(trace, cta),
             "ts": round(begun * scale, DECIMALS), "dur": round((ended - begun) * scale, DECIMALS),
             "args": {trace.noun: cta, **said},
         }  # fmt: skip
@@ -94,7 +101,8 @@ def _events(trace: Trace, kept: list[int]) -> Iterator[Event]:
             if k < trace.crossings:
                 now = int(trace.left[cta, k])
                 more = {"note": stretch.note} if stretch.note else {}
-                yield complete(cta, f"waits, line {stretch.line}", "wait", until, now, line=stretch.line, **more)
+                if now > until:  # Perfetto shows a slice of no length as an instant, in a row of its own
+                    yield complete(cta, f"waits, line {stretch.line}", "wait", until, now, line=stretch.line, **more)
         if not trace.complete:
             yield complete(cta, "not kept", "lost", now, int(trace.end[cta]))
     tiles = trace.tiles
@@ -109,7 +117,7 @@ def _events(trace: Trace, kept: list[int]) -> Iterator[Event]:
 
 
 def _resident(trace: Trace) -> Iterator[Event]:
-    """How many CTAs run, over time."""
+    """How many CTAs run, over time; viewers put what is counted behind the name."""
     scale = 1e-3 if trace.unit == "ns" else 1.0
     at = np.concatenate([trace.start, trace.end])
     change = np.concatenate([np.ones(trace.blocks, np.int64), -np.ones(trace.blocks, np.int64)])
@@ -119,6 +127,6 @@ def _resident(trace: Trace) -> Iterator[Event]:
     pid = 0 if trace.processor is None or not trace.blocks else int(trace.processor.min())
     for time, number in zip(times[::step].tolist(), count[::step].tolist(), strict=True):
         yield {
-            "ph": "C", "name": f"resident {trace.noun}s", "pid": pid, "ts": round(time * scale, DECIMALS),
+            "ph": "C", "name": "resident", "pid": pid, "ts": round(time * scale, DECIMALS),
             "args": {trace.noun + "s": int(number)},
         }  # fmt: skip
