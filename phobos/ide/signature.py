@@ -49,7 +49,7 @@ def signature(document: Document, offset: int) -> Signature | None:
         if builtin.variadic:
             return Signature(builtin.signature, builtin.documentation, (), None)
         parameters = tuple((p.label, p.documentation) for p in builtin.parameters)
-        return _made(builtin.name, parameters, builtin.result, builtin.documentation, calling.argument)
+        return _made(builtin.name, parameters, builtin.gives, builtin.documentation, calling.argument)
     if function is None or not isinstance(function.item.node, tree.Function):
         return None
     node = function.item.node

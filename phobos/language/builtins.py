@@ -60,7 +60,12 @@ class Builtin:
     def signature(self) -> str:
         """`dot(a, b) -> [M, N]`"""
         inside = "..." if self.variadic else ", ".join(p.label for p in self.parameters)
-        return f"{self.name}({inside})" + (f" -> {self.result}" if self.result else "")
+        return f"{self.name}({inside})" + (f" -> {self.gives}" if self.result else "")
+
+    @property
+    def gives(self) -> str:
+        """`result` for where it is shown as code: without marks of code in it."""
+        return self.result.replace("`", "")
 
 
 def _tile(label: str = "t", documentation: str = "a float tile") -> Parameter:
