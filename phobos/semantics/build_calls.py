@@ -84,8 +84,11 @@ def _unknown(b: Build, node: tree.Call) -> None:
             root=("call", b.owner, name),
         )
         return
+    from phobos.language.elsewhere import FUNCTIONS, instead_of
+
     near = nearest(name, [*BUILTINS, *b.functions], most=1)
-    if near is not None:
+    written = instead_of(name, FUNCTIONS)
+    if near is not None and written is None:
         b.report(
             "PH107",
             f"unknown function `{name}`",
@@ -100,9 +103,9 @@ def _unknown(b: Build, node: tree.Call) -> None:
         "PH107",
         f"unknown function `{name}`",
         node.callee,
-        "its result is not checked",
-        severity="warning",
-        help=f'if it belongs to a later library, list it: `known-functions = ["{name}"]`',
+        "its result is not checked" if near is None else "nothing of this name is known",
+        severity="warning" if near is None else "error",
+        help=written or f'if it belongs to a later library, list it: `known-functions = ["{name}"]`',
         root=("unknown-function", name),
     )
 

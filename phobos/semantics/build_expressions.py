@@ -179,7 +179,9 @@ def _member(b: Build, node: tree.Member) -> ir.Expression:
     first = path[0]
     entry = MEMBERS.get(first.text)
     if entry is None:
-        near = nearest(first.text, MEMBERS)
+        from phobos.language import elsewhere
+
+        near = elsewhere.instead_of(first.text, elsewhere.MEMBERS, MEMBERS) or nearest(first.text, MEMBERS)
         b.report(
             "PH101",
             f"`ctx` has no member `{first.text}`",

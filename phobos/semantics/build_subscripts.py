@@ -39,12 +39,16 @@ def base_of(b: Build, node: tree.Subscript, *, storing: bool) -> Base | None:
                 help="write all subscripts in one pair: `A[i, j]`",
             )
         elif not isinstance(base, tree.Missing):
+            owner = bare(base.base) if isinstance(base, tree.Member) else None
+            of_tensor = isinstance(owner, tree.Name) and isinstance(b.scope.find(owner.text)[1], ir.Tensor)
             b.report(
                 "PH106",
                 "only tensors and tiles can be subscripted",
                 base,
                 "this is a value",
-                help="put it in a tile first: `var t = ...`, then subscript `t`",
+                help="`extent(X, axis)` is the size of a tensor, which has no members"
+                if of_tensor
+                else "put it in a tile first: `var t = ...`, then subscript `t`",
             )
         return None
     known, meaning = b.scope.find(base.text)

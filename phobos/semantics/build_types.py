@@ -138,7 +138,9 @@ def _hint(name: str, wanted: str) -> str | None:
         return f"`{name}` is a built-in; call it: `{CORE[name].signature}`"
     if wanted == "a constant":
         return f"declare it with `@autotune({name} in [64])`, or write a number"
-    return None
+    from phobos.language.elsewhere import NAMES, instead_of
+
+    return instead_of(name, NAMES)
 
 
 # --- the parameters of a kernel, or of a function analysed by itself -----------------------------------

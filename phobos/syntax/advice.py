@@ -20,6 +20,8 @@ def advice(rule: str, failure: Failure, piece: list[Token], kinds: str, kind: st
         return "a list has no comma at its end", ("remove the comma", ((comma[0], comma[1], ""),))
     if word in _FOREIGN:
         return _FOREIGN[word], None
+    if help := JOINED.get("".join(token[2] for token in piece[at : at + 2])):
+        return help, None
     if kind in KEYWORDS.values() and kind != BOOL and "NAME" in failure.expected and word:
         if "MISSING" in failure.expected and kind == "I":
             return "`if` is a statement: choose a value with `where(condition, a, b)`", None
@@ -34,6 +36,8 @@ def advice(rule: str, failure: Failure, piece: list[Token], kinds: str, kind: st
         return _of_for(failure, kind, before, at), None
     if rule == "attribute":
         return _of_attribute(kind), None
+    if rule == "kernel_header" and kind == "r":
+        return "a kernel gives no value back: it stores into tensors", None
     if rule in ("kernel_header", "function_header"):
         wants_type = failure.expected == {"COLON"}
         return "a parameter has a type: `x: f32`, `X: tensor<f32>[N]`" if wants_type else None, None
@@ -79,7 +83,7 @@ def _of_attribute(kind: str) -> str | None:
 
 def _of_operators(kind: str, before: str, word: str) -> str | None:
     if kind == "@":
-        return "an attribute stands above a kernel, outside its braces"
+        return "an attribute stands above a kernel, outside its braces; a product of tiles is written `dot(a, b)`"
     if kind in "+-" and before == kind:
         return f"there is no `{word}{word}`: write `x {word}= 1`"
     if kind == before == "*" and word == "*":
@@ -120,6 +124,11 @@ def nearest(word: str, choices: tuple[str, ...]) -> str | None:
     return next(iter(get_close_matches(word, choices, 1, 0.7)), None)
 
 
+JOINED = {
+    "/*": "a comment begins with `//` and ends with the line",
+    ":=": "a variable is declared: `let x = ...`, or `var x = ...` where it changes",
+}
+
 _FOREIGN = {
     "and": "`and` is written `&&`", "or": "`or` is written `||`", "not": "`not` is written `!`",
     "elif": "`elif` is written `else if`, on the line of the `}`", "def": "a function begins with `fn`",
@@ -127,5 +136,6 @@ _FOREIGN = {
     "int": "a variable is declared with `let` or `var`: `var n: i64 = 0`",
     "float": "a variable is declared with `let` or `var`: `var x: f32 = 0.0`",
     "mut": "a variable that changes is declared with `var`", "loop": "loop with `while true`",
+    "as": "the type converts: `f32(x)`",
     "then": "a block stands in braces: `{ ... }`", "do": "loop with `while`", "pass": "an empty block is `{ }`",
 }  # fmt: skip

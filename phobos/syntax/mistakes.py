@@ -6,7 +6,7 @@ one text must have been meant.
 
 from __future__ import annotations
 
-from phobos.syntax.advice import Fix, advice, nearest
+from phobos.syntax.advice import JOINED, Fix, advice, nearest
 from phobos.syntax.build import number_problem
 from phobos.syntax.shapes import Failure
 from phobos.syntax.tokens import BOOL, END, FLOAT, INT, NAME, UNKNOWN, Token, Tokens
@@ -37,12 +37,16 @@ def not_an_item(tokens: Tokens, index: int) -> SyntaxProblem:
     if kind == UNKNOWN:
         return _stray(tokens.list[index], "expected `kernel`, `fn` or an attribute, found")
     near = nearest(text, ("kernel", "fn"))
+    said = _KERNEL if text in ("def", "void", "__global__") else f"did you mean `{near}`?" if near else _OUTSIDE
+    if joined := JOINED.get(text + tokens.list[index + 1][2] if index + 1 < len(tokens.list) else ""):
+        said = joined
     return SyntaxProblem(
         "PH001", f"expected `kernel`, `fn` or an attribute, found {show(text)}", start, end,
-        help=f"did you mean `{near}`?" if near else _OUTSIDE,
+        help=said,
     )  # fmt: skip
 
 
+_KERNEL = "a kernel begins with `kernel`: `kernel name(X: tensor<f32>[N]) { ... }`; what it calls, with `fn`"
 _OUTSIDE = "an attribute begins with `@`; statements stand inside the braces of a kernel or a function"
 
 
@@ -275,6 +279,8 @@ def _stray(token: Token, what: str) -> SyntaxProblem:
 _STRAY = {
     "?": "choose with `where(condition, a, b)` or an `if`",
     "#": "a comment begins with `//`",
+    "\N{LEFT DOUBLE QUOTATION MARK}": "there are no strings",
+    "\N{LEFT SINGLE QUOTATION MARK}": "there are no strings",
     '"': "there are no strings",
     "'": "there are no strings",
     "\\": "a line goes on by itself after an operator, a `,` or an opening bracket",
