@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from phobos.check.walk import accesses, covering, places_of
+from phobos.check.walk import accesses_of, covering, places_of
 from phobos.diagnostic import Span
 from phobos.semantics import ir
 from phobos.semantics.masks import Mask, masks_of
@@ -33,7 +33,7 @@ def spans_on(program: Program, promise: Promise) -> Iterator[SpanOn]:
     masks = masks_of(program)
     seen: set[ir.Access] = set()
     for place in places_of(program):
-        for access, stored in accesses(place.statement):
+        for access, stored in accesses_of(program)[place.statement]:
             if access in seen or access not in masks or not isinstance(access.base, ir.Tensor):
                 continue
             seen.add(access)

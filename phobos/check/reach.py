@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from phobos.check.walk import expressions, inside, places_of, subscripts
+from phobos.check.walk import all_evaluated, inside, places_of, subscripts
 from phobos.semantics import ir
 from phobos.semantics.program import Program
 from phobos.value import value
@@ -81,11 +81,10 @@ def decisions(program: Program) -> Iterator[Use]:
                     yield Use("subscript", statement, expression, access)
             case ir.Atomic(index=index):
                 yield Use("subscript", statement, index, None)
-        for expression in expressions(statement):
-            for one in inside(expression):
-                if isinstance(one, ir.Load):
-                    for subscript in subscripts(one.access):
-                        yield Use("subscript", statement, subscript, one.access)
+        for one in all_evaluated(program)[statement]:
+            if isinstance(one, ir.Load):
+                for subscript in subscripts(one.access):
+                    yield Use("subscript", statement, subscript, one.access)
 
 
 def atomic_results(program: Program) -> frozenset[ir.Variable]:

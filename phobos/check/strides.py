@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import product
 
-from phobos.check.walk import accesses, places_of
+from phobos.check.walk import accesses_of, places_of
 from phobos.diagnostic import Span
 from phobos.semantics import ir
 from phobos.semantics.coverage import Covered, hangs_on_the_grid
@@ -155,7 +155,7 @@ def _spans(program: Program, loop: LoopFact, values: Values) -> Iterator[SpanIn]
     for place in places_of(program):
         if loop.statement not in place.inside:
             continue
-        for access, stored in accesses(place.statement):
+        for access, stored in accesses_of(program)[place.statement]:
             if not isinstance(access.base, ir.Tensor):
                 continue
             for axis, sub in enumerate(access.subs):

@@ -8,6 +8,7 @@ from typing import TypeVar
 from phobos.diagnostic import Related, Span
 from phobos.semantics import ir
 from phobos.semantics.program import Program, fact
+from phobos.semantics.walking import all_evaluated
 from phobos.semantics.walking import blocks_of as blocks
 from phobos.semantics.walking import evaluated_by as expressions
 from phobos.semantics.walking import inside as inside
@@ -50,9 +51,8 @@ def every(program: Program, kind: type[S]) -> Iterator[S]:
 
 def all_expressions(program: Program) -> Iterator[ir.Expression]:
     """Every expression of a program, in the order of the text."""
-    for place in places_of(program):
-        for expression in expressions(place.statement):
-            yield from inside(expression)
+    for inner in all_evaluated(program).values():
+        yield from inner
 
 
 @fact
@@ -61,16 +61,16 @@ def barriers_of(program: Program) -> tuple[ir.Barrier, ...]:
     return tuple(every(program, ir.Barrier))
 
 
-def accesses(statement: ir.Statement) -> Iterator[tuple[ir.Access, bool]]:
+@fact
+def accesses_of(program: Program) -> dict[ir.Statement, tuple[tuple[ir.Access, bool], ...]]:
     """Each access a statement makes itself, and whether it is stored to. A view reads where it is used."""
-    if isinstance(statement, ir.Store):
-        yield statement.access, True
-    elif isinstance(statement, ir.DefineView):
-        yield statement.access, False
-    for expression in expressions(statement):
-        for one in inside(expression):
-            if isinstance(one, ir.Load):
-                yield one.access, False
+    found: dict[ir.Statement, tuple[tuple[ir.Access, bool], ...]] = {}
+    for statement, evaluated in all_evaluated(program).items():
+        own: tuple[tuple[ir.Access, bool], ...] = ()
+        if isinstance(statement, (ir.Store, ir.DefineView)):
+            own = ((statement.access, isinstance(statement, ir.Store)),)
+        found[statement] = (*own, *[(one.access, False) for one in evaluated if isinstance(one, ir.Load)])
+    return found
 
 
 def called_from(calls: Iterable[Span]) -> tuple[Related, ...]:
@@ -105,7 +105,8 @@ def covering(first: Span, last: Span, otherwise: Span | None = None) -> Span:
 
 __all__ = [
     "Place",
-    "accesses",
+    "accesses_of",
+    "all_evaluated",
     "all_expressions",
     "barriers_of",
     "blocks",

@@ -15,7 +15,7 @@ from phobos.semantics import ir
 from phobos.semantics.apart import Proofs
 from phobos.semantics.conditions import Compare, polys
 from phobos.semantics.flow import FIRST, FREE, NEXT, SAME, Flow, Reach, Start, flow_of
-from phobos.semantics.grid import grid_of, has_one_axis, loads_in
+from phobos.semantics.grid import grid_of, has_one_axis
 from phobos.semantics.knowledge import ROOT
 from phobos.semantics.masks import grid_facts
 from phobos.semantics.poly import Atom, Poly
@@ -28,13 +28,13 @@ from phobos.semantics.values import (
     Context,
     Values,
     expressions_in,
-    statements_of,
-    subscript_parts,
+    statements_in,
     symbolic_values_of,
     values_of,
     walk,
     written_tensors,
 )
+from phobos.semantics.walking import all_evaluated, loads_of
 from phobos.semantics.witness import Question, search
 from phobos.value import value
 
@@ -92,7 +92,7 @@ MOST_CONFLICTS = 200  # of one kernel for which numbers are looked for: nobody r
 def footprints_of(program: Program) -> tuple[Footprint, ...]:
     """Every access to a tensor that is no barrier's, in the order of the text; a view at each of its uses."""
     values = values_of(program)
-    barriers = {s.tensor.name for s in statements_of(program.body) if isinstance(s, ir.Barrier)}
+    barriers = {s.tensor.name for s in statements_in(program) if isinstance(s, ir.Barrier)}
     views: dict[ir.Variable, ir.Access] = {}
     found: list[Footprint] = []
 
@@ -106,10 +106,10 @@ def footprints_of(program: Program) -> tuple[Footprint, ...]:
             at = access if use is None else ir.Access(use.span, use.calls, access.base, access.subs)
             found.append(Footprint(statement, at, kind, axes_of(values, access), access))
 
-    for statement in statements_of(program.body):
+    for statement in statements_in(program):
         if statement in values.unreachable:
             continue
-        for access in loads_in(statement):
+        for access in loads_of(program)[statement]:
             note(statement, access, "load")
         for root in expressions_in(statement):
             for expression in walk(root):
@@ -269,11 +269,11 @@ class _Conflicts:
             if footprint.kind != "load":
                 self._writers.setdefault(footprint.access.base.name, []).append(footprint.statement)
         self._proofs = _proofs_of(program)
-        self._order = {statement: index for index, statement in enumerate(statements_of(program.body))}
+        self._order = {statement: index for index, statement in enumerate(statements_in(program))}
         self._cell_values = CellValues(program, self.values, self._is_fixed, self._is_steady)
         self._proved_cell_values = CellValues(program, self.values, self._is_fixed, self._is_proved_steady)
         self._any_rounds = _any_rounds_of(program)
-        self._atomics = [s for s in statements_of(program.body) if isinstance(s, ir.Atomic)]
+        self._atomics = [s for s in statements_in(program) if isinstance(s, ir.Atomic)]
         self._by_tensor: dict[str, list[Footprint]] = {}
         for footprint in footprints_of(program) if self.axes else ():
             self._by_tensor.setdefault(footprint.access.base.name, []).append(footprint)
@@ -698,24 +698,17 @@ def _idle_axes_of(program: Program) -> frozenset[int]:
     unread: set[int] = set()
     used: set[int] = set()
     read: set[ir.Variable] = set()
-    for statement in statements_of(program.body):
-        for root in (*expressions_in(statement), *_subscripts(statement)):
-            read.update(e.variable for e in walk(root) if isinstance(e, ir.VariableRef))
-    for statement in statements_of(program.body):
+    evaluated = all_evaluated(program)
+    for inside in evaluated.values():
+        read.update(e.variable for e in inside if isinstance(e, ir.VariableRef))
+    for statement, inside in evaluated.items():
         if isinstance(statement, ir.Atomic):
             return frozenset()  # each block gets an answer of its own
         lone = isinstance(statement, ir.Define) and statement.variable not in read
-        for root in (*expressions_in(statement), *_subscripts(statement)):
-            for expression in walk(root):
-                if isinstance(expression, ir.BlockIndex):
-                    (unread if lone else used).add(expression.axis)
+        for expression in inside:
+            if isinstance(expression, ir.BlockIndex):
+                (unread if lone else used).add(expression.axis)
     return frozenset(unread - used)
-
-
-def _subscripts(statement: ir.Statement) -> tuple[ir.Expression, ...]:
-    if isinstance(statement, (ir.Store, ir.DefineView)):
-        return tuple(subscript_parts(statement.access))
-    return ()
 
 
 def _gravity(conflict: Conflict) -> tuple[bool, bool, bool]:

@@ -19,12 +19,12 @@ from phobos.semantics.values import (
     Values,
     children_of,
     expressions_in,
-    statements_of,
-    subscript_parts,
+    statements_in,
     symbolic_values_of,
     values_of,
     walk,
 )
+from phobos.semantics.walking import all_evaluated, loads_of
 from phobos.value import value
 
 
@@ -112,7 +112,7 @@ def grid_of(program: Program) -> Grid:
 @fact
 def has_one_axis(program: Program) -> bool:
     """Whether every launch has axis x alone: a persistent grid has, and so has one that meets at a barrier."""
-    return program.is_persistent or any(isinstance(s, ir.Barrier) for s in statements_of(program.body))
+    return program.is_persistent or any(isinstance(s, ir.Barrier) for s in statements_in(program))
 
 
 def blocks_at(program: Program, sizes: Mapping[str, int]) -> tuple[int, int, int]:
@@ -238,20 +238,9 @@ def _shown(atom: Atom) -> str:
 
 
 def _axes_read(program: Program) -> frozenset[int]:
-    found: set[int] = set()
-    for expression in _all_expressions(program):
-        if isinstance(expression, ir.BlockIndex):
-            found.add(expression.axis)
-    return frozenset(found)
-
-
-def _all_expressions(program: Program) -> Iterator[ir.Expression]:
-    for statement in statements_of(program.body):
-        roots = list(expressions_in(statement))
-        if isinstance(statement, (ir.Store, ir.DefineView)):
-            roots.extend(subscript_parts(statement.access))
-        for root in roots:
-            yield from walk(root)
+    return frozenset(
+        one.axis for inside in all_evaluated(program).values() for one in inside if isinstance(one, ir.BlockIndex)
+    )
 
 
 def _axis(program: Program, values: Values, axis: int, read: bool) -> Axis:
@@ -299,7 +288,7 @@ def _parted(first: Poly, axis: int) -> tuple[Poly | None, Poly]:
 
 
 def _stored(program: Program) -> Iterator[tuple[ir.Access, ir.Tensor]]:
-    for statement in statements_of(program.body):
+    for statement in statements_in(program):
         if isinstance(statement, ir.Store) and isinstance(statement.access.base, ir.Tensor):
             yield statement.access, statement.access.base
 
@@ -364,7 +353,7 @@ def _why_unknown(program: Program, axis: int) -> str:
 
 def _caps(program: Program, values: Values) -> tuple[CellCap, ...]:
     found: list[CellCap] = []
-    barriers = {s.tensor.name for s in statements_of(program.body) if isinstance(s, ir.Barrier)}
+    barriers = {s.tensor.name for s in statements_in(program) if isinstance(s, ir.Barrier)}
 
     def consider(tensor: ir.Tensor, dim: int, first: Poly, place: ir.Access | ir.Statement) -> None:
         if tensor.name in barriers or len(first.terms) != 1:
@@ -378,7 +367,7 @@ def _caps(program: Program, values: Values) -> tuple[CellCap, ...]:
         if not _bounded(values, context, monomial[0], extent):
             found.append(CellCap(extent, tensor, dim, axis, place.span, place.calls))
 
-    for statement in statements_of(program.body):
+    for statement, loads in loads_of(program).items():
         if isinstance(statement, ir.Atomic):
             consider(statement.tensor, 0, values.poly(statement.index), statement)
         if isinstance(statement, ir.Store) and isinstance(statement.access.base, ir.Tensor):
@@ -387,23 +376,12 @@ def _caps(program: Program, values: Values) -> tuple[CellCap, ...]:
                     consider(statement.access.base, dim, values.poly(sub.index), statement.access)
                 elif sub.static == 1 or values.poly(sub.length).constant == 1:
                     consider(statement.access.base, dim, values.poly(sub.first), statement.access)
-        for access in loads_in(statement):
+        for access in loads:
             if isinstance(access.base, ir.Tensor) and access.is_point:
                 for dim, sub in enumerate(access.subs):
                     if isinstance(sub, ir.PointSub):
                         consider(access.base, dim, values.poly(sub.index), access)
     return tuple(found)
-
-
-def loads_in(statement: ir.Statement) -> Iterator[ir.Access]:
-    """The accesses a statement itself reads, those in the subscripts of its store included; views not."""
-    roots = list(expressions_in(statement))
-    if isinstance(statement, (ir.Store, ir.DefineView)):
-        roots.extend(subscript_parts(statement.access))
-    for root in roots:
-        for expression in walk(root):
-            if isinstance(expression, ir.Load):
-                yield expression.access
 
 
 def _bounded(values: Values, context: Context, block: Atom, extent: Poly) -> bool:
@@ -502,7 +480,7 @@ def _useful(program: Program, values: Values) -> tuple[tuple[GridUse, ...], bool
                 fine = fine and not any(mentions(argument) for argument in arguments)
         return fine
 
-    for statement in statements_of(program.body):
+    for statement in statements_in(program):
         known = consumed(statement) and known
         seen = seen or bool(direct) or any(
             isinstance(e, ir.BlockIndex) for root in expressions_in(statement) for e in walk(root)
@@ -576,7 +554,6 @@ __all__ = [
     "evaluate",
     "grid_of",
     "has_one_axis",
-    "loads_in",
     "show",
     "useful_work_at",
 ]

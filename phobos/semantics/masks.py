@@ -13,11 +13,12 @@ from typing import Literal
 
 from phobos.semantics import ir
 from phobos.semantics.concrete import number, plain_atoms, truth
-from phobos.semantics.grid import grid_of, loads_in, show
+from phobos.semantics.grid import grid_of, show
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program, Promise, fact
 from phobos.semantics.signature import polys_told, signature
-from phobos.semantics.values import Context, LoopFact, Values, statements_of, values_of
+from phobos.semantics.values import Context, LoopFact, Values, values_of
+from phobos.semantics.walking import loads_of
 from phobos.value import value
 
 
@@ -79,8 +80,8 @@ def points_of(program: Program) -> dict[ir.Access, tuple[PointBound | None, ...]
 
 def accesses_of(program: Program) -> Iterator[ir.Access]:
     """Every access of a program, in the order of the text, views at their `let`."""
-    for statement in statements_of(program.body):
-        yield from loads_in(statement)
+    for statement, loads in loads_of(program).items():
+        yield from loads
         if isinstance(statement, (ir.Store, ir.DefineView)):
             yield statement.access
 

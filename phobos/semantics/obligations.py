@@ -17,7 +17,7 @@ from phobos.semantics.masks import PointBound, accesses_of, masks_of, points_of
 from phobos.semantics.poly import Poly
 from phobos.semantics.program import Program, Promise, fact
 from phobos.semantics.uniformity import Level, uniformity_of
-from phobos.semantics.values import Values, statements_of, values_of
+from phobos.semantics.values import Values, statements_in, values_of
 from phobos.semantics.walking import expressions_in, is_integer, subscript_parts, walk
 from phobos.value import value
 
@@ -62,7 +62,7 @@ def launch_obligations_of(program: Program) -> tuple[Obligation, ...]:
 
 def _barriers_in(program: Program) -> list[ir.Barrier]:
     unreachable = values_of(program).unreachable
-    return [s for s in statements_of(program.body) if isinstance(s, ir.Barrier) and s not in unreachable]
+    return [s for s in statements_in(program) if isinstance(s, ir.Barrier) and s not in unreachable]
 
 
 def _attribute(program: Program, name: str) -> Span | None:
@@ -143,7 +143,7 @@ def _touches(program: Program, tensor: ir.Tensor) -> Iterator[ir.Access | ir.Ato
     for access in accesses_of(program):
         if access.base is tensor:
             yield access
-    for statement in statements_of(program.body):
+    for statement in statements_in(program):
         if isinstance(statement, ir.Atomic) and statement.tensor is tensor:
             yield statement
 
@@ -284,7 +284,7 @@ def _indices(program: Program) -> Iterator[Obligation]:
                 f"the index into `{access.base.name}` must be inside it: {worst.reason}", access, None,
             )
     values: Values = values_of(program)
-    for statement in statements_of(program.body):
+    for statement in statements_in(program):
         if isinstance(statement, ir.Atomic):
             index, extent = values.poly(statement.index), values.extent(statement.tensor, 0)
             context = values.context(statement)
@@ -298,7 +298,7 @@ def _indices(program: Program) -> Iterator[Obligation]:
 def _numbers(program: Program) -> Iterator[Obligation]:
     """Steps and divisors that nothing proves sound; those that are proved need no word."""
     values: Values = values_of(program)
-    for statement in statements_of(program.body):
+    for statement in statements_in(program):
         context = values.context(statement)
         if isinstance(statement, ir.For) and not values.holds(values.poly(statement.step) - 1, context):
             yield Obligation(

@@ -25,7 +25,7 @@ from phobos.semantics.program import Program
 from phobos.semantics.twoblocks import Cells, Pair, conditions_of
 from phobos.semantics.values import Values, values_of
 from phobos.semantics.variation import count_of, diagonal, interesting_numbers
-from phobos.semantics.walking import statements_of, walk
+from phobos.semantics.walking import statements_in, statements_of, walk
 from phobos.semantics.witness import MOST_BOXES, MOST_COUNT, MOST_ROUNDS, MOST_SETTINGS, OPAQUE, Box, box_at
 from phobos.value import value
 
@@ -326,11 +326,11 @@ def _quiet_atomics(program: Program) -> frozenset[ir.Statement]:
     read: set[ir.Variable] = set()
     from phobos.semantics.walking import evaluated_by
 
-    for statement in statements_of(program.body):
+    for statement in statements_in(program):
         for root in evaluated_by(statement):
             read.update(e.variable for e in walk(root) if isinstance(e, ir.VariableRef))
     return frozenset(
-        s for s in statements_of(program.body)
+        s for s in statements_in(program)
         if isinstance(s, ir.Atomic) and s.kind == "add" and (s.result is None or s.result not in read)
     )  # fmt: skip
 

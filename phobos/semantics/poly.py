@@ -31,7 +31,7 @@ def order_of(atom: Atom) -> str:
 class Poly:
     """Immutable. `terms` maps a monomial to its non-zero coefficient."""
 
-    __slots__ = ("_atoms", "_key", "_text", "terms")
+    __slots__ = ("_atoms", "_key", "_kinds", "_text", "terms")
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
         self.terms: dict[Monomial, int] = dict(terms)
@@ -40,6 +40,7 @@ class Poly:
         self._key: tuple[tuple[Monomial, int], ...] | None = None
         self._text: str | None = None
         self._atoms: frozenset[Atom] | None = None
+        self._kinds: set[object] | None = None
 
     # --- making -----------------------------------------------------------------------------------
 
@@ -142,7 +143,11 @@ class Poly:
 
     def mentions(self, kind: str) -> bool:
         """Whether an atom of `kind` stands in it, at any depth of opaque operations."""
-        return any(_mentions(atom, kind) for atom in self.atoms)
+        if self._kinds is None:
+            self._kinds = set()
+            for atom in self.atoms:
+                _note_kinds(atom, self._kinds)
+        return kind in self._kinds
 
     def substitute(self, replace: Callable[[Atom], Poly | None]) -> Poly:
         """Each atom replaced by what `replace` says (None: left as it is)."""
@@ -182,7 +187,7 @@ def _of_sum(terms: dict[Monomial, int]) -> Poly:
     """The polynomial of terms that nobody else has, zeros among them."""
     made = Poly.__new__(Poly)
     made.terms = {m: c for m, c in terms.items() if c} if 0 in terms.values() else terms
-    made._key = made._text = made._atoms = None
+    made._key = made._text = made._atoms = made._kinds = None
     return made
 
 
@@ -213,10 +218,13 @@ def _poly(operand: Poly | int) -> Poly:
     return operand if isinstance(operand, Poly) else Poly.of(operand)
 
 
-def _mentions(part: object, kind: str) -> bool:
-    if isinstance(part, tuple):
-        return (bool(part) and part[0] == kind) or any(_mentions(p, kind) for p in part)
-    return False
+def _note_kinds(part: tuple[object, ...], kinds: set[object]) -> None:
+    """What a key begins with, and each key inside it."""
+    for position, one in enumerate(part):
+        if isinstance(one, tuple):
+            _note_kinds(one, kinds)
+        elif position == 0:
+            kinds.add(one)
 
 
 def _show(atom: Atom) -> str:

@@ -17,7 +17,7 @@ from operator import eq, ge, gt, le, lt, ne, neg
 from phobos.semantics import ir
 from phobos.semantics.grid_constants import grid_constants_of
 from phobos.semantics.program import Program, fact
-from phobos.semantics.values import statements_of, walk, written_tensors
+from phobos.semantics.values import statements_in, walk, written_tensors
 from phobos.value import value
 
 MOST_WORK = 8_000  # elements computed and statements run, in all blocks
@@ -54,7 +54,7 @@ def reads_what_is_written(program: Program, expression: ir.Expression) -> bool:
     sources: dict[ir.Variable, list[ir.Expression]] = {}
     views: dict[ir.Variable, ir.Access] = {}
     atomic: set[ir.Variable | None] = set()
-    for statement in statements_of(program.body):
+    for statement in statements_in(program):
         match statement:
             case ir.Define(variable=variable, value=stored) | ir.Assign(variable=variable, value=stored):
                 sources.setdefault(variable, []).extend(() if stored is None else (stored,))
@@ -181,7 +181,7 @@ class _Launch:
             name: tuple(self._extent(extent) for extent in tensor.extents) for name, tensor in program.tensors.items()
         }
         self.memory: dict[str, list[Scalar]] = {}
-        barriers = {s.tensor.name for s in statements_of(program.body) if isinstance(s, ir.Barrier)}
+        barriers = {s.tensor.name for s in statements_in(program) if isinstance(s, ir.Barrier)}
         for number, (name, shape) in enumerate(self.shapes.items()):
             is_float = program.tensors[name].dtype in FLOATS
             size = prod(shape)
@@ -192,7 +192,7 @@ class _Launch:
         self.touched: dict[tuple[str, int], dict[Place, dict[tuple[int, ...], list[Scalar]]]] = {}
         self.watched = {
             s.access.base.name
-            for s in statements_of(program.body)
+            for s in statements_in(program)
             if isinstance(s, ir.Store) and isinstance(s.access.base, ir.Tensor)
         }
         self.met: set[Pair] = set()

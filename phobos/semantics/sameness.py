@@ -8,7 +8,7 @@ from phobos.semantics import ir
 from phobos.semantics.conditions import key_of
 from phobos.semantics.poly import Poly
 from phobos.semantics.program import Program
-from phobos.semantics.values import Values, children_of, is_bool, is_integer, statements_of
+from phobos.semantics.values import Values, children_of, is_bool, is_integer, statements_in
 
 COMMUTE = frozenset({"+", "*", "&", "|", "^", "==", "!="})
 
@@ -74,7 +74,7 @@ class CellValues:
         self._definitions: dict[ir.Variable, ir.Expression] = {}
         self._views: dict[ir.Variable, ir.Access] = {}
         self._changed: set[ir.Variable] = set()
-        for statement in statements_of(program.body):
+        for statement in statements_in(program):
             match statement:
                 case ir.Define(variable=variable, value=value) if value is not None:
                     if variable in self._definitions:

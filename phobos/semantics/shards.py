@@ -20,13 +20,13 @@ from phobos.semantics import ir
 from phobos.semantics.conditions import All, AnyOf, Compare, Condition, Opaque, Truth
 from phobos.semantics.footprints import conflicts_of
 from phobos.semantics.fusion import FusedProgram
-from phobos.semantics.grid import NAMES, describe, grid_of, loads_in
+from phobos.semantics.grid import NAMES, describe, grid_of
 from phobos.semantics.knowledge import poly_of_key
 from phobos.semantics.masks import points_of
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program, fact
 from phobos.semantics.values import Context, Values, values_of
-from phobos.semantics.walking import children_of, evaluated_by, is_bool, is_integer, statements_of, walk
+from phobos.semantics.walking import children_of, evaluated_by, is_bool, is_integer, loads_of, statements_in, walk
 from phobos.value import value
 
 FARTHEST = 1 << 20  # cells beyond its own that a block may ask for
@@ -117,7 +117,7 @@ class _Cutter:
         self.below = self.above = 0
         self.states: dict[ir.Variable, _State] = {}
         self.at: ir.Statement | None = None
-        self.statements = [s for s in statements_of(program.body) if s not in self.values.unreachable]
+        self.statements = [s for s in statements_in(program) if s not in self.values.unreachable]
 
     def cut(self) -> Cut:
         axes = self._axes()
@@ -220,7 +220,7 @@ class _Cutter:
             poly = self.values.poly(divisor) if is_integer(divisor.type) else None
             if poly is None or not (holds(poly - 1, context) or holds(-poly - 1, context)):
                 yield "that this divisor is not 0", divisor, place
-        accesses = list(loads_in(statement))
+        accesses = list(loads_of(self.program)[statement])
         if isinstance(statement, ir.Store | ir.DefineView):
             accesses.append(statement.access)
         for access in accesses:
@@ -243,7 +243,7 @@ class _Cutter:
 
     def _accesses(self, statement: ir.Statement) -> Iterator[tuple[ir.Access, bool]]:
         """Every access that a statement makes to a tensor, with whether it stores; views at their `let`."""
-        for access in loads_in(statement):
+        for access in loads_of(self.program)[statement]:
             if isinstance(access.base, ir.Tensor):
                 yield access, False
         match statement:

@@ -10,7 +10,7 @@ from phobos.semantics.grid import has_one_axis
 from phobos.semantics.poly import Poly
 from phobos.semantics.program import Program, fact
 from phobos.semantics.twoblocks import Cells, Pair, axes_of, cell_of
-from phobos.semantics.values import Values, statements_of, values_of
+from phobos.semantics.values import Values, statements_in, values_of
 from phobos.value import value
 
 
@@ -37,7 +37,7 @@ class PhaseWrites:
         self._writers: dict[str, _Writers] = {}
         self._known: dict[object, bool] = {}
         self._meanings: dict[object, tuple[object, ...]] = {}
-        for statement in statements_of(program.body):
+        for statement in statements_in(program):
             match statement:
                 case ir.Store(access=access) if isinstance(access.base, ir.Tensor):
                     self._note(statement, access)

@@ -15,7 +15,7 @@ from phobos.semantics.grid import grid_of, has_one_axis
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program, fact
 from phobos.semantics.rehearsal import VARIANTS, rehearsals_of
-from phobos.semantics.values import statements_of, values_of
+from phobos.semantics.values import statements_in, values_of
 from phobos.semantics.variation import LARGEST_GRID, Apart, count_of, settings_for
 from phobos.value import value
 
@@ -40,7 +40,7 @@ def parting_of(program: Program) -> Parting:
     concerned: list[Poly] = []
     for loop in values.loops.values():
         concerned += [side for side in (loop.lo, loop.hi, loop.step) if side is not None]
-    for statement in statements_of(program.body):
+    for statement in statements_in(program):
         if isinstance(statement, (ir.If, ir.While)):
             concerned += polys(values.condition(statement.condition))
     grid = grid_of(program)

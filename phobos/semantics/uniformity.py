@@ -30,6 +30,7 @@ from phobos.semantics.values import (
     children_of,
     is_bool,
     is_integer,
+    statements_in,
     statements_of,
     values_of,
 )
@@ -117,6 +118,8 @@ class Variation:
         return tuple(found)
 
 
+_SAME_EVERYWHERE = frozenset({ir.IntLiteral, ir.FloatLiteral, ir.BoolLiteral, ir.ConstantRef, ir.Error})
+_SAME_IN_A_LAUNCH = frozenset({ir.DimRef, ir.ParamRef, ir.GridExtent, ir.TensorRef})
 CONSTANT = Variation(Level.CONSTANT, False, None, None, 0, False)
 UNIFORM = Variation(Level.UNIFORM, False, None, None, 0, False)
 
@@ -253,9 +256,9 @@ class _Analysis(Uniformity):
         self._limits = grid_facts(program)
         self._heads: dict[tuple[ir.Statement, ir.Variable], _Binding] = {}
         self._late: dict[ir.Statement, dict[ir.Statement, _Split]] = {}
-        self._changed = False
+        self._changed = False  # what this pass found may change what the next one finds
+        self._learnt = False  # or at least this pass knows more than it began with
         self._scopes: list[_Scope] = []
-        self._reporting = False
         self._found: dict[ir.Barrier, list[_Split]] = {}
         self._assumed: dict[ir.AssumeUniform, Level] = {}
         self._believed: set[object] = set()
@@ -269,16 +272,17 @@ class _Analysis(Uniformity):
 
     def run(self) -> None:
         for _ in range(MOST_PASSES):
-            self._changed = False
             self._pass()
             if not self._changed:
                 break
-        self._reporting = True
-        self._pass()
+        if self._learnt:  # else another pass would find the same
+            self._pass()
         self.divergences = self._divergences()
         self.assumptions = tuple(Assumption(s, level) for s, level in self._assumed.items())
 
     def _pass(self) -> None:
+        self._changed = self._learnt = False
+        self._found.clear()
         self.variations.clear()
         self.controls.clear()
         self.decides.clear()
@@ -344,7 +348,7 @@ class _Analysis(Uniformity):
                 for argument in arguments:
                     self._of(argument, env)
             case ir.Barrier():
-                if self._reporting and splits:
+                if splits:
                     self._found[statement] = list(splits)
             case ir.If():
                 return self._if(statement, env, splits)
@@ -517,7 +521,7 @@ class _Analysis(Uniformity):
         for split in outliving:
             if split.statement not in late and split.statement is not statement:
                 late[split.statement] = split
-                self._changed = True
+                self._changed = self._learnt = True
         self._behind(statement, env, head_env, assigned, trips, scope.breaks)
         return [split for split in outliving if id(split.statement) not in breaks]
 
@@ -555,6 +559,7 @@ class _Analysis(Uniformity):
             atom: Atom = ("trips", *(keys if len(keys) == 3 else (loop.index,)))
             if self.atoms.get(atom) != level:
                 self._changed = self._changed or self.atoms.get(atom, Level.CONSTANT) < level
+                self._learnt = True
                 self.atoms[atom] = level
 
     def _join_head(self, statement: ir.Statement, variable: ir.Variable, variation: Variation) -> None:
@@ -563,7 +568,7 @@ class _Analysis(Uniformity):
             variation.level == known.variation.level and variation.certain and not known.variation.certain
         ):
             self._heads[statement, variable] = _Binding(variation)
-            self._changed = True
+            self._changed = self._learnt = True
 
     def _assigned_in(self, statement: ir.For | ir.While) -> frozenset[ir.Variable]:
         known = self._assigned.get(statement)
@@ -710,12 +715,10 @@ class _Analysis(Uniformity):
 
     def _of(self, expression: ir.Expression, env: _Env) -> Variation:
         variation = self._raw(expression, env)
-        if variation.level > Level.UNIFORM and (
-            ("poly", self.values.polys[expression].key) in self._believed
-            if expression in self.values.polys
-            else False
-        ):
-            variation = UNIFORM
+        if self._believed and variation.level > Level.UNIFORM:
+            value_of = self.values.polys.get(expression)
+            if value_of is not None and ("poly", value_of.key) in self._believed:
+                variation = UNIFORM
         if is_integer(expression.type):
             poly = self.values.polys.get(expression)
             if poly is not None:
@@ -751,13 +754,17 @@ class _Analysis(Uniformity):
         if known is None or known < variation.level:
             self.atoms[atom] = variation.level
             self._changed = self._changed or known is not None
+            self._learnt = True
 
     def _raw(self, expression: ir.Expression, env: _Env) -> Variation:
+        kind = type(expression)
+        if kind in _SAME_EVERYWHERE:
+            return CONSTANT
+        if kind in _SAME_IN_A_LAUNCH:
+            return UNIFORM
         match expression:
-            case ir.IntLiteral() | ir.FloatLiteral() | ir.BoolLiteral() | ir.ConstantRef() | ir.Error():
-                return CONSTANT
-            case ir.DimRef() | ir.ParamRef() | ir.GridExtent() | ir.TensorRef():
-                return UNIFORM
+            case ir.VariableRef(variable=variable):
+                return self._reference(expression, variable, env)
             case ir.BlockIndex(axis=axis):
                 if self.one_axis and axis != 0:
                     return UNIFORM
@@ -770,8 +777,6 @@ class _Analysis(Uniformity):
                     "thread", expression.span, expression.calls, f"`{name}` differs from thread to thread", True
                 )
                 return Variation(Level.LANE, True, origin, None, 1, False)
-            case ir.VariableRef(variable=variable):
-                return self._reference(expression, variable, env)
             case ir.Load(access=access):
                 return self._loaded(expression, access, env)
             case ir.BuiltinCall(name="iota"):
@@ -864,6 +869,7 @@ class _Analysis(Uniformity):
             if poly is not None and len(poly.terms) == 1:
                 ((monomial, c),) = poly.terms.items()
                 if c == 1 and len(monomial) == 1 and monomial[0][0] != "block":
+                    self._learnt = self._learnt or monomial[0] not in self._assumed_atoms
                     self.atoms[monomial[0]] = Level.UNIFORM
                     self._assumed_atoms.add(monomial[0])
         poly = self.values.polys.get(assumed)
@@ -877,7 +883,7 @@ class _Analysis(Uniformity):
     def _divergences(self) -> tuple[Divergence, ...]:
         found: list[Divergence] = []
         grouped: set[ir.Barrier] = set()
-        order = [s for s in statements_of(self.program.body) if isinstance(s, ir.Barrier)]
+        order = [s for s in statements_in(self.program) if isinstance(s, ir.Barrier)]
         for barrier in order:
             splits = self._found.get(barrier)
             if not splits or barrier in grouped:

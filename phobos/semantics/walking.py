@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from phobos.semantics import ir
-from phobos.semantics.program import Program
+from phobos.semantics.program import Program, fact
 
 INTEGERS = frozenset({"index", "i8", "u8", "i32", "i64"})
 NESTS = frozenset({ir.For, ir.While, ir.If, ir.Inline})  # kinds of statements with blocks inside
@@ -140,10 +140,47 @@ def walk(expression: ir.Expression) -> Iterator[ir.Expression]:
         stack.extend(children_of(at))
 
 
+def loads_in(statement: ir.Statement) -> Iterator[ir.Access]:
+    """The accesses a statement itself reads, those in the subscripts of its store included; views not."""
+    roots = list(expressions_in(statement))
+    if isinstance(statement, (ir.Store, ir.DefineView)):
+        roots.extend(subscript_parts(statement.access))
+    for root in roots:
+        if type(root) in LEAVES:
+            continue
+        for expression in walk(root):
+            if isinstance(expression, ir.Load):
+                yield expression.access
+
+
+# --- of a whole program, walked once --------------------------------------------------------------------
+
+
+@fact
+def statements_in(program: Program) -> tuple[ir.Statement, ...]:
+    """Every statement at any depth, in the order of the text."""
+    return tuple(statements_of(program.body))
+
+
+@fact
+def loads_of(program: Program) -> dict[ir.Statement, tuple[ir.Access, ...]]:
+    """What each statement itself reads, as `loads_in` says."""
+    return {statement: tuple(loads_in(statement)) for statement in statements_in(program)}
+
+
+@fact
+def all_evaluated(program: Program) -> dict[ir.Statement, tuple[ir.Expression, ...]]:
+    """What each statement itself evaluates and everything in it, subscripts first, in the order of evaluation."""
+    return {
+        statement: tuple([one for root in evaluated_by(statement) for one in inside(root)])
+        for statement in statements_in(program)
+    }
+
+
 def written_tensors(program: Program) -> frozenset[str]:
     """Names of the tensors that a store or an atomic of the kernel may change."""
     found: set[str] = set()
-    for statement in statements_of(program.body):
+    for statement in statements_in(program):
         if isinstance(statement, ir.Store) and isinstance(statement.access.base, ir.Tensor):
             found.add(statement.access.base.name)
         elif isinstance(statement, (ir.Atomic, ir.Barrier)):

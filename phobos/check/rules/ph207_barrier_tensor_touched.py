@@ -42,7 +42,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from phobos.check.rule import Context, Rule
-from phobos.check.walk import accesses, barriers_of, called_from, expressions, inside, places_of
+from phobos.check.walk import accesses_of, all_evaluated, barriers_of, called_from, places_of
 from phobos.diagnostic import Diagnostic, Related, Span
 from phobos.semantics import ir
 from phobos.semantics.program import Program
@@ -72,12 +72,11 @@ def touches(program: Program) -> Iterator[tuple[Span, tuple[Span, ...], ir.Tenso
     """Every place where the kernel itself reads or writes a tensor: where, and how in words."""
     for place in places_of(program):
         statement = place.statement
-        for access, stored in accesses(statement):
+        for access, stored in accesses_of(program)[statement]:
             if isinstance(access.base, ir.Tensor):
                 yield access.span, access.calls, access.base, "stores to" if stored else "reads"
         if isinstance(statement, ir.Atomic):
             yield statement.span, statement.calls, statement.tensor, "does an atomic on"
-        for expression in expressions(statement):
-            for one in inside(expression):
-                if isinstance(one, ir.TensorRef):
-                    yield one.span, one.calls, one.tensor, "reads"
+        for one in all_evaluated(program)[statement]:
+            if isinstance(one, ir.TensorRef):
+                yield one.span, one.calls, one.tensor, "reads"

@@ -45,7 +45,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from phobos.check.rule import Context, Rule
-from phobos.check.walk import called_from, expressions, inside, places_of
+from phobos.check.walk import all_expressions, called_from
 from phobos.diagnostic import Diagnostic, Related, Span
 from phobos.semantics import ir
 from phobos.semantics.program import Program
@@ -83,9 +83,4 @@ def check(context: Context) -> Iterator[Diagnostic]:
 
 def has_products(program: Program) -> bool:
     """Whether a `dot` or `dot_t` stands in the kernel."""
-    return any(
-        isinstance(one, ir.BuiltinCall) and one.name in ("dot", "dot_t")
-        for place in places_of(program)
-        for expression in expressions(place.statement)
-        for one in inside(expression)
-    )
+    return any(isinstance(one, ir.BuiltinCall) and one.name in ("dot", "dot_t") for one in all_expressions(program))

@@ -36,7 +36,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from phobos.check.rule import Context, Rule
-from phobos.check.walk import accesses, places_of
+from phobos.check.walk import accesses_of, places_of
 from phobos.diagnostic import Diagnostic, Related
 from phobos.semantics import ir
 from phobos.semantics.values import values_of
@@ -58,7 +58,7 @@ def check(context: Context) -> Iterator[Diagnostic]:
     if not cells:
         return
     for place in places_of(program):
-        for access, _ in accesses(place.statement):
+        for access, _ in accesses_of(program)[place.statement]:
             if isinstance(access.base, ir.Tensor) and access.base in cells:
                 count = cells.pop(access.base)
                 yield RULE.at(

@@ -37,7 +37,7 @@ from collections.abc import Iterator
 
 from phobos.check.fill import Filled, fills_of
 from phobos.check.rule import Context, Rule
-from phobos.check.walk import called_from, expressions, inside, places_of
+from phobos.check.walk import all_expressions, called_from
 from phobos.diagnostic import Diagnostic, Related
 from phobos.semantics import ir
 
@@ -49,17 +49,15 @@ def check(context: Context) -> Iterator[Diagnostic]:
     program = context.program
     fills = fills_of(program)
     seen: set[tuple[str | None, int]] = set()
-    for place in places_of(program):
-        for expression in expressions(place.statement):
-            for one in inside(expression):
-                if not isinstance(one, ir.BuiltinCall) or one.name not in REDUCTIONS:
-                    continue
-                filled = fills.of(one.arguments[0])
-                key = (one.span.owner, one.span.start)
-                if filled is None or key in seen or not _harms(one.name, filled):
-                    continue
-                seen.add(key)
-                yield _finding(one, filled)
+    for one in all_expressions(program):
+        if not isinstance(one, ir.BuiltinCall) or one.name not in REDUCTIONS:
+            continue
+        filled = fills.of(one.arguments[0])
+        key = (one.span.owner, one.span.start)
+        if filled is None or key in seen or not _harms(one.name, filled):
+            continue
+        seen.add(key)
+        yield _finding(one, filled)
 
 
 def _harms(reduction: str, filled: Filled) -> bool:

@@ -41,7 +41,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from phobos.check.rule import Context, Rule
-from phobos.check.walk import accesses, blocks, called_from, places_of
+from phobos.check.walk import accesses_of, blocks, called_from, places_of
 from phobos.diagnostic import Diagnostic, Related
 from phobos.semantics import ir
 from phobos.semantics.program import Program
@@ -64,7 +64,7 @@ def check(context: Context) -> Iterator[Diagnostic]:
         known = values.loops.get(loop)
         if known is None or (known.trips is not None and known.trips.constant == 1):
             continue
-        for access, stored in accesses(place.statement):
+        for access, stored in accesses_of(program)[place.statement]:
             tensor = access.base
             if stored or not isinstance(tensor, ir.Tensor) or access.is_point:
                 continue
