@@ -213,7 +213,7 @@ class _Maker:
 
     def names(self, kinds: tuple[str, ...], wanted: str | None = None) -> Iterator[Completion]:
         """Names of these kinds; those whose type fits what is wanted first."""
-        program = self.document.program(self.place)
+        program = self.document.program_in_sight(self.place)
         for symbol in self.visible(kinds):
             meant = meaning(program, symbol) if program is not None else None
             detail = type_of(meant) if meant is not None else _written_type(self.place, symbol)

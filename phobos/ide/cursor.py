@@ -77,7 +77,8 @@ def cursor_at(place: Place) -> Cursor:
 def calling_at(place: Place) -> Calling | None:
     """The innermost call that is open at the cursor."""
     tokens = tokens_of(place.item.text)
-    return _calling(tokens, _before(tokens.list, place.inside))
+    count = _before(tokens.list, place.inside)
+    return _calling(tokens, count, _frames(tokens, count))
 
 
 def _plain(position: Position, offset: int) -> Cursor:
@@ -106,7 +107,7 @@ def _classify(tokens: Tokens, count: int, prefix: str, start: int, end: int) -> 
     heads = [frame.head for frame in frames if frame.opener == "{"]
     in_kernel = "K" in heads
     in_function = "F" in heads
-    calling = _calling(tokens, count)
+    calling = _calling(tokens, count, frames)
     inner = frames[-1] if frames else None
     previous = kinds[count - 1] if count else ""
     wanted: Literal["index", "length"] | None = None
@@ -166,6 +167,7 @@ class _Frame:
     attribute: str | None
 
 
+_OPENS_OR_CLOSES = frozenset("KFRWIE()[]{}<>;")
 _CLOSERS = {")": "(", "]": "[", "}": "{"}
 
 
@@ -176,6 +178,8 @@ def _frames(tokens: Tokens, count: int) -> list[_Frame]:
     head = ""  # the construct whose `{` comes next
     for index in range(count):
         kind = kinds[index]
+        if kind not in _OPENS_OR_CLOSES:
+            continue
         if kind in "KFRWIE":
             if kind in "KF":  # an item begins: whatever was open is not closed any more
                 frames = []
@@ -239,8 +243,7 @@ def _path(tokens: Tokens, dot: int) -> tuple[str, ...]:
     return tuple(reversed(path))
 
 
-def _calling(tokens: Tokens, count: int) -> Calling | None:
-    frames = _frames(tokens, count)
+def _calling(tokens: Tokens, count: int, frames: list[_Frame]) -> Calling | None:
     for number in range(len(frames) - 1, -1, -1):
         frame = frames[number]
         if frame.opener == "{":

@@ -42,7 +42,7 @@ class Place:
 class Document:
     """Immutable. `findings` have absolute spans, as `check.findings` gives them."""
 
-    __slots__ = ("_functions", "_programs", "_starts", "findings", "items", "lines", "module", "path", "text")
+    __slots__ = ("_functions", "_held", "_starts", "findings", "items", "lines", "module", "path", "text")
 
     def __init__(
         self, path: str, text: str, module: Module, lines: LineIndex, findings: tuple[Diagnostic, ...] = ()
@@ -52,9 +52,9 @@ class Document:
         self.module = module
         self.lines = lines
         self.findings = findings
-        self._programs = {unit.offset: unit.program for unit in module.units}
         self.items = tuple((start, self._item(start, item)) for start, item in module.file.items)
         self._starts = [start for start, _ in self.items]
+        self._held = {start: item for start, item in self.items if item.node is not None}
         self._functions: dict[str, Place] = {}
         for place in self.places():
             if isinstance(place.item.node, tree.Function):
@@ -66,7 +66,7 @@ class Document:
 
         They are others where the parser forgot an item and parsed it again while its program was kept.
         """
-        program = self._programs.get(start)
+        program = None if item.node is None else self.module.known_program(start, item)
         if program is None or program.kernel is item.node:
             return item
         return tree.Item(item.text, program.kernel, item.problems, item.comments)
@@ -93,7 +93,18 @@ class Document:
 
     def program(self, place: Place) -> Program | None:
         """The program of a place's kernel or function, where there is one."""
-        return self._programs.get(place.start)
+        item = self._held.get(place.start)
+        if item is None:
+            return None
+        program = self.module.program(place.start, item)
+        if program.kernel is not item.node:  # another text's, made meanwhile of nodes that the parser has forgotten
+            program = self.module.new_program(place.start, item)
+        return program
+
+    def program_in_sight(self, place: Place) -> Program | None:
+        """A program that knows what the names in sight at a place are, and need not know more: right behind a key."""
+        item = self._held.get(place.start)
+        return None if item is None else self.module.in_sight(place.start, item, place.inside)
 
     def row(self, place: Place, offset: int) -> int:
         """The line, counted from 1, of an offset of a place's item."""

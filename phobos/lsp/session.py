@@ -22,7 +22,7 @@ from phobos.lsp import checking
 from phobos.lsp.checking import BadConfiguration, Configurations, Rules
 from phobos.lsp.client import Client, Settings, client_of
 from phobos.lsp.uris import key_of, path_of, uri_of
-from phobos.semantics.module import analyse
+from phobos.semantics.module import read
 from phobos.syntax.lines import Encoding, LineIndex
 
 log = logging.getLogger("phobos.lsp")
@@ -208,12 +208,15 @@ class Session:
         return self.rules(document).bad
 
     def analysed(self, document: Opened) -> Document:
-        """The document as `phobos.ide` takes it, without findings, which few answers need."""
+        """The document as `phobos.ide` takes it, without findings, which few answers need.
+
+        It is parsed; what an answer asks of a kernel is worked out when it asks.
+        """
         rules = self.rules(document)
         known = document._document
         if known is None or known[0] != rules.stamp:
             name = self.name_of(document)
-            module = analyse(name, document.text, rules.settings)
+            module = read(name, document.text, rules.settings)
             known = document._document = (rules.stamp, Document(name, document.text, module, document.lines))
         return known[1]
 

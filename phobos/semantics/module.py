@@ -14,6 +14,7 @@ from phobos.language.builtins import BUILTINS, CORE
 from phobos.language.near import nearest
 from phobos.semantics.build import build
 from phobos.semantics.program import DEFAULTS, Problem, Program, Settings
+from phobos.semantics.sight import in_sight
 from phobos.syntax import parse, tree
 from phobos.value import value
 
@@ -34,19 +35,70 @@ class Unit:
 
 
 class Module:
-    """A file, analysed. `kernels` and `functions` by name (the first of a name), `units` in file order."""
+    """A file. `kernels` and `functions` by name (the first of a name), `units` in file order.
 
-    __slots__ = ("file", "functions", "kernels", "path", "units")
+    What `read` gives is parsed, and each item is analysed when something first asks of it.
+    """
 
-    def __init__(self, path: str, file: tree.File, units: tuple[Unit, ...]) -> None:
+    __slots__ = ("_found", "_items", "_settings", "_units", "file", "path")
+
+    def __init__(self, path: str, file: tree.File, settings: Settings) -> None:
         self.path = path
         self.file = file
-        self.units = units
-        self.kernels: dict[str, Unit] = {}
-        self.functions: dict[str, Unit] = {}
-        for unit in units:
-            named = self.kernels if unit.program.owner is None else self.functions
-            named.setdefault(unit.program.name, unit)
+        self._settings = settings
+        self._found: dict[int, Program] = {}  # by the offset of the item
+        self._units: tuple[tuple[Unit, ...], dict[str, Unit], dict[str, Unit]] | None = None
+        self._items: dict[str, tree.Item] = {}  # of functions, by name
+        for _, item in file.items:
+            if isinstance(item.node, tree.Function):
+                self._items.setdefault(item.node.name.text, item)
+
+    @property
+    def units(self) -> tuple[Unit, ...]:
+        return self._analysed()[0]
+
+    @property
+    def kernels(self) -> dict[str, Unit]:
+        return self._analysed()[1]
+
+    @property
+    def functions(self) -> dict[str, Unit]:
+        return self._analysed()[2]
+
+    def _analysed(self) -> tuple[tuple[Unit, ...], dict[str, Unit], dict[str, Unit]]:
+        if self._units is None:
+            items = [(offset, item) for offset, item in self.file.items if item.node is not None]
+            units = _units([(offset, item, self.program(offset, item)) for offset, item in items], self.file)
+            kernels: dict[str, Unit] = {}
+            functions: dict[str, Unit] = {}
+            for unit in units:
+                (kernels if unit.program.owner is None else functions).setdefault(unit.program.name, unit)
+            self._units = units, kernels, functions
+        return self._units
+
+    def program(self, offset: int, item: tree.Item) -> Program:
+        """The program of one item of the file, which begins at `offset` and holds a kernel or a function."""
+        found = self.known_program(offset, item)
+        return self.new_program(offset, item) if found is None else found
+
+    def new_program(self, offset: int, item: tree.Item) -> Program:
+        """The same, made anew of the very nodes of `item`."""
+        found = self._found[offset] = _made(item, self._items, self._settings)
+        return found
+
+    def known_program(self, offset: int, item: tree.Item) -> Program | None:
+        """The same where it was made before, of this file or of an earlier text."""
+        found = self._found.get(offset)
+        if found is None:
+            found = _known(_key(item, self._items, self._settings))
+            if found is not None:
+                self._found[offset] = found
+        return found
+
+    def in_sight(self, offset: int, item: tree.Item, inside: int) -> Program:
+        """A program of the item that knows what the names in sight at `inside` are, and need not know anything else."""
+        known = self.known_program(offset, item)
+        return known if known is not None else build(in_sight(item, inside), self._items, self._settings)
 
     def absolute(self, unit: Unit, span: Span) -> Span:
         """A span of `unit`'s facts as one of the file: owner becomes `path`, offsets count from the file's start."""
@@ -62,18 +114,17 @@ class Module:
 
 def analyse(path: str, text: str, settings: Settings = DEFAULTS) -> Module:
     """Parse and analyse a whole file. Never raises for what the text holds."""
+    module = read(path, text, settings)
+    module._analysed()
+    return module
+
+
+def read(path: str, text: str, settings: Settings = DEFAULTS) -> Module:
+    """Parse a file; its items are analysed as they are asked for. Never raises for what the text holds."""
     global _room
     file = parse(text)
     _room = max(_room, 3 * len(file.items))
-    functions: dict[str, tree.Item] = {}
-    for _, item in file.items:
-        if isinstance(item.node, tree.Function):
-            functions.setdefault(item.node.name.text, item)
-    found: list[tuple[int, tree.Item, Program]] = []
-    for offset, item in file.items:
-        if item.node is not None:
-            found.append((offset, item, _program(item, functions, settings)))
-    return Module(path, file, _units(found, file))
+    return Module(path, file, settings)
 
 
 # --- the cache ----------------------------------------------------------------------------------------
@@ -92,21 +143,25 @@ def analysed_items() -> int:
     return _analysed
 
 
-def _program(item: tree.Item, functions: Mapping[str, tree.Item], settings: Settings) -> Program:
+def _made(item: tree.Item, functions: Mapping[str, tree.Item], settings: Settings) -> Program:
+    """A new program, which is kept."""
     global _analysed
-    key = _key(item, functions, settings)
+    program = build(item, functions, settings)
+    with _lock:
+        _analysed += 1
+        _programs[_key(item, functions, settings)] = program
+        while len(_programs) > _room:
+            del _programs[next(iter(_programs))]
+    return program
+
+
+def _known(key: object) -> Program | None:
+    """A program that is kept, which is then the one used last."""
     with _lock:
         program = _programs.pop(key, None)
         if program is not None:
             _programs[key] = program
-            return program
-    program = build(item, functions, settings)
-    with _lock:
-        _analysed += 1
-        _programs[key] = program
-        while len(_programs) > _room:
-            del _programs[next(iter(_programs))]
-    return program
+        return program
 
 
 def _key(item: tree.Item, functions: Mapping[str, tree.Item], settings: Settings) -> object:
@@ -127,11 +182,13 @@ def _key(item: tree.Item, functions: Mapping[str, tree.Item], settings: Settings
             elif name not in BUILTINS:
                 near = nearest(name, functions, most=1)
                 reached[name] = None if near is None else f"near {near}"
-    constants, sizes = tuple(sorted(settings.constants)), tuple(sorted(settings.sizes))
-    return item.text, tuple(sorted(reached.items(), key=repr)), constants, sizes, settings.known_functions
+    texts = tuple(sorted(reached.items(), key=repr)) if reached else ()
+    fixed = settings.constants, settings.sizes
+    return item.text, texts, *(tuple(sorted(each)) if each else () for each in fixed), settings.known_functions
 
 
 _calls: dict[tree.Item, tuple[str, ...]] = {}
+_CALL_NOTHING = frozenset({tree.Name, tree.Int, tree.Float, tree.Bool, tree.Member, tree.Missing})
 
 
 def _called(item: tree.Item) -> tuple[str, ...]:
@@ -148,7 +205,11 @@ def _callees(root: tree.Kernel | tree.Function | None) -> Iterable[str]:
     stack: list[object] = [root.body] if root is not None else []
     while stack:
         node = stack.pop()
+        if type(node) in _CALL_NOTHING:  # most of what is met
+            continue
         match node:
+            case tree.Binary(left=left, right=right):
+                stack += (left, right)
             case tree.Call(callee=callee, arguments=arguments):
                 yield callee.text
                 stack += arguments
@@ -173,8 +234,6 @@ def _callees(root: tree.Kernel | tree.Function | None) -> Iterable[str]:
                     stack.append(otherwise)
             case tree.Broken(parts=parts):
                 stack += parts
-            case tree.Binary(left=left, right=right):
-                stack += (left, right)
             case tree.Unary(operand=operand):
                 stack.append(operand)
             case tree.Subscript(base=base, subscripts=subscripts):

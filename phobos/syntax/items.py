@@ -8,6 +8,7 @@ stretches of their own, so that a line inserted above a kernel leaves the kernel
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 
 from phobos.value import value
 
@@ -26,10 +27,40 @@ _LINE_END = re.compile(r"(\r\n|\r|\n)")
 _NOT_A_HEADER = re.compile(r"[^\S\r\n]*[=<>.*+/%,)\]:&|^-]")
 
 
+@value
+class _Cutting:
+    """How a text was cut. `rests`: places between items where nothing is open, with the number of cuts before."""
+
+    text: str
+    cuts: list[Cut]
+    rests: list[tuple[int, int]]
+
+
+_last = _Cutting("", [], [])
+
+
 def cut(text: str) -> list[Cut]:
-    """The stretches of `text` that hold anything but blanks, in order. They do not overlap."""
+    """The stretches of `text` that hold anything but blanks, in order. They do not overlap.
+
+    What the text has in common with the one before, which is nearly all of it behind a key, is not looked at again.
+    """
+    global _last
+    before = _last
+    _last = made = _cut(text, before)
+    return made.cuts
+
+
+def _cut(text: str, before: _Cutting) -> _Cutting:
     cuts: list[Cut] = []
+    rests: list[tuple[int, int]] = []
+    alike, alike_behind = _alike(before.text, text)
+    shift = len(text) - len(before.text)
+    known = bisect_right(before.rests, (alike, len(before.cuts)))
     start = 1 if text.startswith("\ufeff") else 0  # of the stretch under way; a byte order mark is no text
+    if known:
+        start, count = before.rests[known - 1]
+        cuts, rests = before.cuts[:count], before.rests[:known]
+    places = {place: index for index, (place, _) in enumerate(before.rests) if place >= len(before.text) - alike_behind}
     in_item = False
     depth = 0  # of braces
     attributes = -1  # where attributes began that the next `kernel` takes
@@ -52,7 +83,7 @@ def cut(text: str) -> list[Cut]:
         end_stretch(at)
         start, in_item, depth = at, True, 0
 
-    for mark in _MARKS.finditer(text):
+    for mark in _MARKS.finditer(text, start):
         at = mark.start()
         match text[at]:
             case "/":
@@ -64,6 +95,14 @@ def cut(text: str) -> list[Cut]:
                 attributes = -1
                 if depth == 1:
                     end_stretch(mark.end())
+                    same = places.get(mark.end() - shift)
+                    if same is not None:  # from here on it is the text before
+                        count = before.rests[same][1]
+                        more = len(cuts) - count
+                        cuts += [Cut(c.start + shift, c.end + shift, c.is_item) for c in before.cuts[count:]]
+                        rests += [(place + shift, number + more) for place, number in before.rests[same:]]
+                        return _Cutting(text, cuts, rests)
+                    rests.append((mark.end(), len(cuts)))
                 depth = max(depth - 1, 0)
             case "@":
                 if attributes < 0 and (_begins(text, at) or (depth == 0 and not in_item)):
@@ -78,7 +117,28 @@ def cut(text: str) -> list[Cut]:
                 elif not (in_item or depth) or (_begins(text, at) and not _NOT_A_HEADER.match(text, mark.end())):
                     begin_item(at)
     end_stretch(len(text))
-    return cuts
+    return _Cutting(text, cuts, rests)
+
+
+def _alike(one: str, other: str) -> tuple[int, int]:
+    """How many characters two texts have in common at their beginning, and at their end of the rest."""
+    most = min(len(one), len(other))
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    begins = low
+    low, high = 0, most - begins
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[len(one) - middle : len(one) - low] == other[len(other) - middle : len(other) - low]:
+            low = middle
+        else:
+            high = middle - 1
+    return begins, low
 
 
 def _begins(text: str, at: int) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
-from phobos.syntax import parse, parsed_items, pieces, tree
+from phobos.syntax import items, parse, parsed_items, pieces, tree
 from tests.syntax.trees import forget
 
 KERNEL = "@persistent\nkernel k{0}(X: tensor<f32>[N]) {{\n  let p = ctx.block.x\n  X[p * 64 :+ 64] = {0}.0\n}}\n"
@@ -53,6 +55,24 @@ def test_statements_of_one_shape_are_learnt_once_and_are_nodes_of_their_own() ->
     assert pieces.new_shapes() - shapes == 2  # the header and the statement
     assert isinstance(item.node, tree.Kernel)
     assert len(set(item.node.body.statements)) == 3
+
+
+def test_a_text_is_cut_alike_whatever_was_cut_before() -> None:
+    """Only what an edit changed is looked at; the cuts are those of the whole text."""
+    chance = random.Random(11)
+    typed = ("{", "}", "@", "kernel ", "fn ", "//", "\n", "\r\n", " ", "kern", "el ", "@x\n", "_", "\ufeff")
+    typed = (*typed, KERNEL.format(5))
+    before = nothing = items._Cutting("", [], [])
+    text = ""
+    for step in range(1200):
+        if step % 40 == 0:
+            text = FILE[chance.randrange(200) :]
+        at = chance.randrange(len(text) + 1)
+        text = text[:at] + chance.choice(typed) * chance.randrange(3) + text[at + chance.choice((0, 0, 1, 2, 90)) :]
+        after, whole = items._cut(text, before), items._cut(text, nothing)
+        assert list(map(repr, after.cuts)) == list(map(repr, whole.cuts)), (before.text, text)
+        assert after.rests == whole.rests
+        before = after
 
 
 def test_words_in_comments_begin_no_item() -> None:
