@@ -30,10 +30,10 @@ def named(extent: int | ir.Dim | ir.Constant, name: str) -> bool:
 
 def spans_on(program: Program, promise: Promise) -> Iterator[SpanOn]:
     """Every slice of a tensor on the dimension of a promise, in the order of the text, stores before loads."""
-    masks = masks_of(program)
+    masks, accesses = masks_of(program), accesses_of(program)
     seen: set[ir.Access] = set()
     for place in places_of(program):
-        for access, stored in accesses_of(program)[place.statement]:
+        for access, stored in accesses[place.statement]:
             if access in seen or access not in masks or not isinstance(access.base, ir.Tensor):
                 continue
             seen.add(access)

@@ -152,10 +152,11 @@ SpanIn = tuple[str, int, ir.Access, bool, Poly, Poly]
 
 def _spans(program: Program, loop: LoopFact, values: Values) -> Iterator[SpanIn]:
     """Accesses to tensors in a loop's body whose place along one axis moves with its rounds."""
+    accesses = accesses_of(program)
     for place in places_of(program):
         if loop.statement not in place.inside:
             continue
-        for access, stored in accesses_of(program)[place.statement]:
+        for access, stored in accesses[place.statement]:
             if not isinstance(access.base, ir.Tensor):
                 continue
             for axis, sub in enumerate(access.subs):

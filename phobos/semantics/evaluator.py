@@ -558,8 +558,14 @@ class Evaluator(Values):
 
     def _int_value(self, expression: ir.Expression, env: Env, context: Context) -> Poly:
         match expression:
+            case ir.VariableRef(variable=variable):
+                known = env.get(variable)
+                return known if isinstance(known, Poly) else self._opaque(expression, context)
             case ir.IntLiteral(value=number):
                 return Poly.of(number)
+            case ir.BinaryOp(op=op, left=left, right=right):
+                a, b = self._int(left, env, context), self._int(right, env, context)
+                return self._arithmetic(op, a, b, context, expression)
             case ir.ConstantRef(constant=constant):
                 return self.constant(constant)
             case ir.DimRef(dim=dim):
@@ -574,18 +580,12 @@ class Evaluator(Values):
                 return Poly.atom("blocks", axis)
             case ir.ThreadValue(name=name):
                 return Poly.atom("thread", name)
-            case ir.VariableRef(variable=variable):
-                known = env.get(variable)
-                return known if isinstance(known, Poly) else self._opaque(expression, context)
             case ir.Load(access=access):
                 self._access(access, env, context)
                 return self._load(expression, access, context)
             case ir.UnaryOp(op=op, operand=operand):
                 inner = self._int(operand, env, context)
                 return -inner if op == "-" else -inner - 1 if op == "~" else self._opaque(expression, context)
-            case ir.BinaryOp(op=op, left=left, right=right):
-                a, b = self._int(left, env, context), self._int(right, env, context)
-                return self._arithmetic(op, a, b, context, expression)
             case ir.Convert(operand=operand):
                 known = self._any(operand, env, context)
                 if not isinstance(known, Poly) or not isinstance(expression.type, ir.ScalarT):

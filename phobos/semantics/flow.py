@@ -34,6 +34,7 @@ class Reach:
 
     rounds: tuple[tuple[Loop, str], ...]
     way: Way
+    _key: tuple[object, ...] | None = None  # once somebody asked
 
     @property
     def given(self) -> tuple[Poly, ...]:
@@ -53,11 +54,15 @@ class Reach:
 
     @property
     def key(self) -> tuple[object, ...]:
-        return (tuple((id(loop), relation) for loop, relation in self.rounds), _key(self.way))
+        if self._key is None:
+            key = tuple([(id(loop), relation) for loop, relation in self.rounds]), _key(self.way)
+            object.__setattr__(self, "_key", key)
+            return key
+        return self._key
 
 
 def _key(way: Way) -> tuple[object, ...]:
-    return tuple(step.key if isinstance(step, Poly) else key_of(step) for step in way)
+    return tuple([step.key if isinstance(step, Poly) else key_of(step) for step in way]) if way else ()
 
 
 Start = ir.Statement | None
@@ -231,7 +236,7 @@ class _Walk:
         self, block: ir.Block, position: int, rounds: tuple[tuple[Loop, str], ...], given: Way
     ) -> tuple[frozenset[str], list[Way]]:
         """Walk statements from a position: how control can leave before a barrier, and the ways to the end."""
-        key = (id(block), position, tuple((id(loop), r) for loop, r in rounds), _key(given))
+        key = (id(block), position, tuple([(id(loop), r) for loop, r in rounds]), _key(given))
         known = self._done.get(key)
         if known is not None:
             return known

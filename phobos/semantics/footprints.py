@@ -106,10 +106,10 @@ def footprints_of(program: Program) -> tuple[Footprint, ...]:
             at = access if use is None else ir.Access(use.span, use.calls, access.base, access.subs)
             found.append(Footprint(statement, at, kind, axes_of(values, access), access))
 
-    for statement in statements_in(program):
+    for statement, loads in loads_of(program).items():
         if statement in values.unreachable:
             continue
-        for access in loads_of(program)[statement]:
+        for access in loads:
             note(statement, access, "load")
         for root in expressions_in(statement):
             for expression in walk(root):

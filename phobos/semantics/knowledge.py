@@ -197,7 +197,10 @@ class Knowledge:
             for atom in goal.atoms:
                 if atom[0] in ("blocks", "block", "const"):
                     everything += self._facts_of(atom, (), promises)[0]
-        return [tightened(one, lambda atom: self.divisor_of_atom(atom, promises)) for one in everything]
+        return [
+            tightened(one, lambda atom: self.divisor_of_atom(atom, promises)) if () in one.terms else one
+            for one in everything
+        ]
 
     def contradictory(self, given: Sequence[Poly], promises: Sequence[Promise] | None = None) -> bool:
         """Whether the given cannot all hold."""

@@ -46,11 +46,11 @@ class Poly:
 
     @staticmethod
     def of(number: int) -> Poly:
-        return Poly({(): number})
+        return _SMALL.get(number) or _of_sum({(): number})
 
     @staticmethod
     def atom(*parts: object) -> Poly:
-        return Poly({(tuple(parts),): 1})
+        return _of_sum({(parts,): 1})
 
     # --- identity ---------------------------------------------------------------------------------
 
@@ -154,6 +154,13 @@ class Poly:
         kept: dict[Monomial, int] = {}
         changed: list[Poly] = []
         for monomial, c in self.terms.items():
+            if len(monomial) == 1:  # which nearly every one is
+                other = replace(monomial[0])
+                if other is None:
+                    kept[monomial] = c
+                else:
+                    changed.append(other if c == 1 else _of_sum({m: c * k for m, k in other.terms.items()}))
+                continue
             replacements = [(atom, replace(atom)) for atom in monomial]
             if all(replacement is None for _, replacement in replacements):
                 kept[monomial] = c
@@ -189,6 +196,9 @@ def _of_sum(terms: dict[Monomial, int]) -> Poly:
     made.terms = {m: c for m, c in terms.items() if c} if 0 in terms.values() else terms
     made._key = made._text = made._atoms = made._kinds = None
     return made
+
+
+_SMALL = {number: _of_sum({(): number}) for number in range(-1, 65)}  # those that texts are full of
 
 
 def product_of(left: Monomial, right: Monomial) -> Monomial:

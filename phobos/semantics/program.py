@@ -158,10 +158,13 @@ def fact(compute: Callable[[Program], T]) -> Callable[[Program], T]:
 
     def known(program: Program) -> T:
         facts = program._facts
-        if compute not in facts:
-            with program._lock:  # facts refer to one another's parts: two threads must not have two of one
-                if compute not in facts:
-                    facts[compute] = compute(program)
+        try:
+            return facts[compute]  # type: ignore[return-value]
+        except KeyError:
+            pass
+        with program._lock:  # facts refer to one another's parts: two threads must not have two of one
+            if compute not in facts:
+                facts[compute] = compute(program)
         return facts[compute]  # type: ignore[return-value]
 
     known.__doc__ = compute.__doc__

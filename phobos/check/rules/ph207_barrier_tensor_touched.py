@@ -70,13 +70,14 @@ def check(context: Context) -> Iterator[Diagnostic]:
 
 def touches(program: Program) -> Iterator[tuple[Span, tuple[Span, ...], ir.Tensor, str]]:
     """Every place where the kernel itself reads or writes a tensor: where, and how in words."""
+    accesses, evaluated = accesses_of(program), all_evaluated(program)
     for place in places_of(program):
         statement = place.statement
-        for access, stored in accesses_of(program)[statement]:
+        for access, stored in accesses[statement]:
             if isinstance(access.base, ir.Tensor):
                 yield access.span, access.calls, access.base, "stores to" if stored else "reads"
         if isinstance(statement, ir.Atomic):
             yield statement.span, statement.calls, statement.tensor, "does an atomic on"
-        for one in all_evaluated(program)[statement]:
+        for one in evaluated[statement]:
             if isinstance(one, ir.TensorRef):
                 yield one.span, one.calls, one.tensor, "reads"

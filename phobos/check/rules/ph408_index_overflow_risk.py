@@ -57,8 +57,9 @@ def check(context: Context) -> Iterator[Diagnostic]:
             cells[tensor] = product
     if not cells:
         return
+    accesses = accesses_of(program)
     for place in places_of(program):
-        for access, _ in accesses_of(program)[place.statement]:
+        for access, _ in accesses[place.statement]:
             if isinstance(access.base, ir.Tensor) and access.base in cells:
                 count = cells.pop(access.base)
                 yield RULE.at(

@@ -56,6 +56,7 @@ def check(context: Context) -> Iterator[Diagnostic]:
     values = values_of(program)
     touched: dict[ir.Statement, set[ir.Tensor]] = {}
     seen: set[tuple[str | None, int]] = set()
+    accesses = accesses_of(program)
     for place in places_of(program):
         loops = [one for one in place.inside if isinstance(one, (ir.For, ir.While))]
         if not loops or isinstance(place.statement, ir.DefineView):
@@ -64,7 +65,7 @@ def check(context: Context) -> Iterator[Diagnostic]:
         known = values.loops.get(loop)
         if known is None or (known.trips is not None and known.trips.constant == 1):
             continue
-        for access, stored in accesses_of(program)[place.statement]:
+        for access, stored in accesses[place.statement]:
             tensor = access.base
             if stored or not isinstance(tensor, ir.Tensor) or access.is_point:
                 continue
