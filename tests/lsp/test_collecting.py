@@ -59,7 +59,6 @@ def test_what_is_young_goes_after_findings_and_what_is_old_in_a_pause(monkeypatc
 
 
 def test_without_a_pause_garbage_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collecting, "YOUNG", 10)
     monkeypatch.setattr(collecting, "MOST_ASIDE", 3_000)
 
     async def session() -> None:
