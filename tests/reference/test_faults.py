@@ -193,7 +193,7 @@ kernel k(F: tensor<i32>[4], Y: tensor<i32>[2]) {
       atomic_add(F, 1, 1)
     }
   } else {
-    while atomic_add(F, 1, 0) < 40 {
+    while atomic_add(F, 1, 0) < 8 {
       atomic_add(F, 2, 1)
     }
     atomic_add(F, 0, 1)

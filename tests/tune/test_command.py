@@ -1,4 +1,5 @@
-"""`phobos tune` and `phobos run` after it, as whole processes; what is printed, kept, drawn, and left by Ctrl-C."""
+"""`phobos tune` and `phobos run` after it; what is printed, kept, drawn, and left by Ctrl-C. What is about processes is
+started as one, the rest is asked for in this one."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from tests.command import phobos
 from tests.tune.support import SCALE, STAGED
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,7 +31,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def phobos(*words: str) -> subprocess.CompletedProcess[str]:
+def started(*words: str) -> subprocess.CompletedProcess[str]:
+    """As a user starts it."""
     return subprocess.run([sys.executable, "-m", "phobos", *words], capture_output=True, text=True, timeout=120)
 
 
@@ -55,13 +58,13 @@ def planted(*words: str, terminal: int | None = None) -> subprocess.Popen[str]:
 
 
 def test_tune_then_run_uses_the_winner_and_says_so() -> None:
-    done = phobos("tune", scale(), "--device", "cpu", "--repeat", "3")
+    done = started("tune", scale(), "--device", "cpu", "--repeat", "3")
     assert done.returncode == 0 and done.stderr == ""
     assert "this times the reference runtime itself: it says nothing about a GPU" in done.stdout
     best = done.stdout.partition("best: ")[2].partition(",")[0]
     assert best in ("TILE=4", "TILE=8", "TILE=100")
     assert "kept: launches on this card use it for N in (2^6, 2^7]" in done.stdout
-    ran = phobos("run", "scale.ph", "--device", "cpu")
+    ran = started("run", "scale.ph", "--device", "cpu")
     assert ran.returncode == 0 and f"constants from tuning, {time.strftime('%Y')}" in ran.stdout
     assert f"  constants  {best.replace('=', ' = ')}\n" in ran.stdout
     planned = json.loads(phobos("run", "scale.ph", "--device", "cpu", "--plan", "--json").stdout)["plan"]
@@ -133,7 +136,7 @@ def test_ctrl_c_prints_the_best_so_far_leaves_whole_files_and_is_gone_on_with(ca
     assert not list((cache / "tuned").glob("*.json")) and "kept:" not in out  # no winner of half a search
     assert not [path for path in cache.rglob("*") if ".phobos-" in path.name]
     assert not [path for path in Path().iterdir() if path.name.startswith(".phobos-")]
-    done = phobos("tune", "scale.ph", "--device", "cpu", "--repeat", "2")
+    done = started("tune", "scale.ph", "--device", "cpu", "--repeat", "2")
     assert done.returncode == 0 and "2 rows of an earlier run taken from disk" in done.stdout
 
 
@@ -182,6 +185,8 @@ def test_what_cannot_be_tuned_says_why() -> None:
     }.items():
         done = phobos("tune", *words, *(() if "--device" in words else ("--device", "cpu")))
         assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr, (words, done.stderr)
+    done = phobos("tune", scale(head=HEAD.rstrip() + " seed=-1\n"), "--device", "cpu")
+    assert done.returncode == 2 and "scale.ph:1: seed: '-1' is no seed" in done.stderr
 
 
 def test_doctor_shows_what_is_tuned_and_clears_it(cache: Path) -> None:
