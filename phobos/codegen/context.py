@@ -28,6 +28,8 @@ class View:
 
 
 class Context:
+    """Of one kernel, while it is spelled."""
+
     def __init__(
         self, lowered: Lowered, file: str, line_of: Callable[[Span], int], sites: list[Site], instrument: Instrument,
         root: int = 0,

@@ -31,11 +31,11 @@ def reduce(context: Context, statement: ops.Reduce) -> None:
     with out.block():
         loop.read(source)
         out.line(f"{part} part[{rows}];")
-        with out.rows(f"for (int i = 0; i < {rows}; ++i)"):
-            out.line(f"part[i] = {start};")
+        with out.each("i", rows) as i:
+            out.line(f"part[{i}] = {spelling.bare(start)};")
 
         def body(element: Element, i: str, column: str, register: str) -> None:
-            text = as_type(context, source, dtype, element)
+            text = spelling.bare(as_type(context, source, dtype, element))
             if kind == "rowargmax":
                 text = f"ph_at<{number}>{{{text}, {element.within(source.type)[1]}}}"
             out.line(f"part[{i}] = {combine}(part[{i}], {text});")
@@ -43,23 +43,29 @@ def reduce(context: Context, statement: ops.Reduce) -> None:
         loop.twice(loop.whole(), lambda masked: loop.run(body, masked))
         lanes, warps = layout.lanes_along, layout.warps_along
         if lanes > 1:
-            with out.rows(f"for (int i = 0; i < {rows}; ++i)"):
-                out.line(f"part[i] = ph_combine<{lanes}>(part[i], {combine});")
+            with out.each("i", rows) as i:
+                out.line(f"part[{i}] = ph_combine<{lanes}>(part[{i}], {combine});")
         if warps > 1:
             scratch = context.lowered.shared.places[context.lowered.scratches[statement]]
             first, stride = _first_group(layout, loop)
-            out.line(f"{part}* const parts = ({part}*)(shared + {scratch.offset});")
-            out.line(f"if (tid % {lanes} == 0)")
-            out.line(f"  for (int i = 0; i < {rows}; ++i) parts[tid / {lanes} * {rows} + i] = part[i];")
+            out.line(f"{part}* const parts = {spelling.shared(part, scratch.offset)};")
+            with out.block(f"if (tid % {lanes} == 0)"), out.each("i", rows) as i:
+                mine = spelling.plus(spelling.times(f"tid / {lanes}", rows), i)
+                out.line(f"parts[{mine}] = part[{i}];")
             out.line("__syncthreads();")
-            with out.rows(f"for (int i = 0; i < {rows}; ++i)"):
-                out.line(f"part[i] = parts[({first}) * {rows} + i];")
+            with out.each("i", rows) as i:
+                out.line(f"part[{i}] = parts[{_of_group(first, rows, i)}];")
                 out.line("#pragma unroll")
-                other = f"parts[({first} + w * {stride}) * {rows} + i]"
-                out.line(f"for (int w = 1; w < {warps}; ++w) part[i] = {combine}(part[i], {other});")
+                other = _of_group(spelling.plus(first, spelling.times("w", stride)), rows, i)
+                out.line(f"for (int w = 1; w < {warps}; ++w) part[{i}] = {combine}(part[{i}], parts[{other}]);")
         if statement in context.lowered.two_phase:
             out.line("__syncthreads();  // all is read before any is stored")
         _keep_rows(context, statement, loop)
+
+
+def _of_group(group: str, rows: int, i: str) -> str:
+    """Where a group of lanes has the partial result of row register `i`."""
+    return spelling.plus(spelling.times(spelling.factor(group) if rows > 1 else group, rows), i)
 
 
 def _first_group(layout: Layout, loop: Loop) -> tuple[str, int]:
@@ -73,13 +79,13 @@ def _keep_rows(context: Context, statement: ops.Reduce, loop: Loop) -> None:
     out, result, layout = context.out, statement.result, loop.layout
     assert isinstance(result.type, ir.TileT)
     dtype = result.type.dtype
-    value = "part[i].at" if statement.kind == "rowargmax" else spelling.rounded("part[i]", dtype)
     name, place = context.name(result), context.place(result)
-    with out.rows(f"for (int i = 0; i < {layout.row_registers}; ++i)"):
+    with out.each("i", layout.row_registers) as i:
+        value = f"part[{i}].at" if statement.kind == "rowargmax" else spelling.rounded(f"part[{i}]", dtype)
         if place is None:
-            out.line(f"{name}[i] = {value};")
+            out.line(f"{name}[{i}] = {value};")
             return
-        row = "0" if layout.rows == 1 else f"({loop.row('i')})"
+        row = "0" if layout.rows == 1 else f"({loop.row(i)})"
         out.line(
             f"if ({loop.along} == 0 && {row} < {layout.rows}) "
             f"{name}[{row} * {place.pitch}] = {spelling.to_cell(value, dtype)};"
@@ -87,6 +93,7 @@ def _keep_rows(context: Context, statement: ops.Reduce, loop: Loop) -> None:
 
 
 def running_sum(context: Context, statement: ops.RunningSum) -> None:
+    """Sums down the columns of a shared tile, in place: a thread a column."""
     out, tile = context.out, statement.tile
     assert isinstance(tile.type, ir.TileT)
     rows, columns = ops.matrix_shape(tile.type.shape)
@@ -98,7 +105,7 @@ def running_sum(context: Context, statement: ops.RunningSum) -> None:
         out.line(f"{spelling.VALUES[dtype]} sum = {spelling.zero(dtype)};")
         with out.block(f"for (int r = 0; r < {rows}; ++r)"):
             cell = f"{name}[r * {place.pitch} + c]"
-            out.line(f"sum = {spelling.binary('+', 'sum', spelling.from_cell(cell, dtype), dtype)};")
+            out.line(f"sum = {spelling.bare(spelling.binary('+', 'sum', spelling.from_cell(cell, dtype), dtype))};")
             out.line(f"{cell} = {spelling.to_cell('sum', dtype)};")
 
 
@@ -126,7 +133,7 @@ def atomic(context: Context, statement: ir.Atomic) -> None:
         out.line("__syncthreads();")
         return
     scratch = context.lowered.shared.places[context.lowered.scratches[statement]]
-    slot = f"*(int*)(shared + {scratch.offset})"
+    slot = f"*{spelling.shared('int', scratch.offset)}"
     with context.instrument.atomic(context, statement, lead):
         out.line(f"if (tid == 0) {slot} = {call};")
     out.line("__syncthreads();")

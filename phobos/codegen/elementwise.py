@@ -8,12 +8,13 @@ for a tile that lies wholly inside (the same for all threads), masked for the ot
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 
 from phobos.codegen import spelling
 from phobos.codegen.context import Context, View
 from phobos.codegen.expressions import Element, access_dtype, arithmetic, as_type, dtype_of, tile
 from phobos.codegen.leaves import Cells, view_of
+from phobos.language.scalars import join
 from phobos.lowering.layout import Layout
 from phobos.lowering.layouts import elementwise_leaves
 from phobos.semantics import ir
@@ -101,18 +102,21 @@ class Loop:
         if layout.is_fragment:
             first = f"{self.down} / 8 * 16 + {self.down} % 8"
             if layout.pieces_down == 1:
-                return f"{first} + {i} * 8"
+                return spelling.plus(first, spelling.times(i, 8))
             return f"{first} + {i} / 2 * {layout.piece_stride} + {i} % 2 * 8"
         if group == 1:
             return _affine(self.down, 1, i, layout.row_stride)
-        return f"{_affine(self.down, group, f'({i} / {group})', layout.row_stride)} + {i} % {group}"
+        if i == "0":
+            return _affine(self.down, group, i, layout.row_stride)
+        return f"{_affine(self.down, group, f'{i} / {group}', layout.row_stride)} + {i} % {group}"
 
     def column(self, j: str) -> str:
         """The first column of column step `j`."""
         layout = self.layout
         if layout.is_fragment:
             lane = f"{self.along} % 4" + (f" * {layout.vector}" if layout.vector > 1 else "")
-            return f"{self.along} / 4 * {layout.warp_columns} + {lane} + {j} * {layout.column_stride}"
+            first = f"{self.along} / 4 * {layout.warp_columns} + {lane}"
+            return spelling.plus(first, spelling.times(j, layout.column_stride))
         return _affine(self.along, layout.vector, j, layout.column_stride)
 
     def _rows(self, body: Body, masked: bool, before: object, after: object) -> None:
@@ -122,8 +126,8 @@ class Loop:
             return
         single = layout.row_registers == 1
         i = "0" if single else "i"
-        with out.block() if single else self._turns(f"for (int i = 0; i < {layout.row_registers}; ++i)"):
-            out.line(f"const int r = {self.row(i)};")
+        loop = out.scope() if single else self._turns(f"for (int i = 0; i < {layout.row_registers}; ++i)")
+        with loop, out.naming("r", f"const int r = {self.row(i)};"):
             if layout.rows_exact:
                 self._columns(body, masked, i, "r", before, after)
             else:
@@ -137,8 +141,12 @@ class Loop:
             return
         single = layout.column_steps == 1
         j = "0" if single else "j"
-        with out.block() if single else self._turns(f"for (int j = 0; j < {layout.column_steps}; ++j)"):
-            out.line(f"const int c = {self.column(j)};")
+        loop: AbstractContextManager[None]
+        if single:
+            loop = out.scope() if layout.rows == 1 else nullcontext()  # in a loop over rows `c` is alone
+        else:
+            loop = self._turns(f"for (int j = 0; j < {layout.column_steps}; ++j)")
+        with loop, out.naming("c", f"const int c = {self.column(j)};"):
             if layout.columns_exact:
                 self._vector(body, masked, i, row, j, "c", before, after)
             else:
@@ -257,6 +265,8 @@ def place_definition(layout: Layout) -> str:
             f"const int {down} = tid / 32 / {warps} * {32 // patch} + tid % 32 / {2 * patch} * 2 + tid % 2, "
             f"{along} = tid / 32 % {warps} * {patch} + tid / 2 % {patch};"
         )
+    if layout.across == 1:
+        return f"const int {down} = tid, {along} = 0;"
     return f"const int {down} = tid / {layout.across}, {along} = tid % {layout.across};"
 
 
@@ -280,18 +290,18 @@ def assign(context: Context, statement: ir.Define | ir.Assign, op: str | None, v
     """A whole tile variable, in registers or in shared memory."""
     variable = statement.variable
     if context.place(variable) is not None:
-        with context.out.block():
+        with context.out.scope():
             _store(context, statement, whole_view(variable), op, value)
         return
     assert isinstance(variable.type, ir.TileT)
     dtype, name = variable.type.dtype, context.name(variable)
     layout = context.layout(variable)
     loop = Loop(context, layout, tuple(n for n in variable.type.shape if isinstance(n, int)))
-    with context.out.block():
+    with context.out.scope():
         loop.read(value)
 
         def body(element: Element, i: str, column: str, register: str) -> None:
-            text = combined(context, f"{name}[{register}]", dtype, op, value, element)
+            text = spelling.bare(combined(context, f"{name}[{register}]", dtype, op, value, element))
             context.out.line(f"{name}[{register}] = {text};")
 
         loop.twice(loop.whole(), lambda masked: loop.run(body, masked))
@@ -307,14 +317,12 @@ def combined(context: Context, old: str, dtype: str, op: str | None, value: ir.E
 
 
 def joined(left: str, right: str) -> str:
-    from phobos.language.scalars import join
-
     return join(left, right) or left
 
 
 def store(context: Context, statement: ir.Store) -> None:
     """Slices of a tensor or of a shared tile."""
-    with context.out.block():
+    with context.out.scope():
         prefix = context.names.fresh(_stem(statement.access))
         view = view_of(context, statement.access, prefix)
         if any(sub.static is None for sub in statement.access.subs if isinstance(sub, ir.SliceSub)):
@@ -329,7 +337,7 @@ def _store(context: Context, statement: ir.Statement, view: View, op: str | None
     shape = tuple(n for n in cells.shape if n is not None)
     loop = Loop(context, layout, shape)
     out, dtype = context.out, cells.dtype
-    kind, cell = spelling.VALUES[dtype], spelling.CELLS[dtype]
+    cell = spelling.CELLS[dtype]
     loop.read(value)
     condition = loop.whole(cells)
     vector = 1 if layout.columns == 1 else layout.vector
@@ -347,10 +355,11 @@ def _store(context: Context, statement: ir.Statement, view: View, op: str | None
             v = "0" if vector == 1 else "v"
             target = f"results[{register}]" if keep else f"results[{v}]"
             old = spelling.from_cell(f"old[{v}]", dtype)
-            out.line(f"{target} = {spelling.to_cell(combined(context, old, dtype, op, value, element), dtype)};")
+            text = spelling.to_cell(combined(context, old, dtype, op, value, element), dtype)
+            out.line(f"{target} = {spelling.bare(text)};")
 
         def after(at: tuple[str, ...], register: str) -> None:
-            cells.store("results" if register == "0" or not keep else f"(results + {register})", at, layout, masked)
+            cells.store("results", register if keep else "0", at, layout, masked)
 
         if compute and not keep:
             loop.run(one, masked, owned=True, before=before, after=after)
@@ -373,7 +382,6 @@ def _store(context: Context, statement: ir.Statement, view: View, op: str | None
         loop.twice(condition, both)
     else:
         loop.twice(condition, lambda masked: spell(masked, True, False))
-    del kind
 
 
 def _only_after(loop: Loop, masked: bool, after: Callable[[tuple[str, ...], str], None]) -> None:
@@ -405,7 +413,6 @@ def _store_stretch(context: Context, statement: ir.Store, view: View) -> None:
                 rest = f"({rest} / {length})"
             else:
                 out.line(f"const long long {names[axis]} = {rest};")
-        single = Layout(1, 1, threads, threads, 1, 1)
         for read, prefix in loop.cells.values():
             shape = read.access.subs
             read.shape = tuple(1 if isinstance(sub, ir.PointSub) or sub.static == 1 else -1 for sub in shape)
@@ -414,13 +421,12 @@ def _store_stretch(context: Context, statement: ir.Store, view: View) -> None:
         if statement.op is not None:
             _load_one(context, cells, "old", names)
         text = combined(context, spelling.from_cell("old[0]", cells.dtype), cells.dtype, statement.op, value, element)
-        out.line(f"const {spelling.CELLS[cells.dtype]} result = {spelling.to_cell(text, cells.dtype)};")
+        out.line(f"const {spelling.CELLS[cells.dtype]} result = {spelling.bare(spelling.to_cell(text, cells.dtype))};")
         at = cells.at(names)
-        context.instrument.stored(cells, "(&result)", at, 1)
+        context.instrument.stored(cells, ("result",), at)
         inside = cells.inside(at, range(rank))
         head = f"if ({inside}) " if inside else ""
         out.line(f"{head}{cells.base}[{cells.offset(at)}] = result;")
-    del single
 
 
 def _load_one(context: Context, cells: Cells, array: str, names: tuple[str, ...]) -> None:
@@ -435,23 +441,13 @@ def _load_one(context: Context, cells: Cells, array: str, names: tuple[str, ...]
 
 def _register(layout: Layout, i: str, j: str, v: str) -> str:
     """The number of a register from row register i, column step j and place v in the vector."""
-    parts = []
-    columns = layout.column_registers
-    if i != "0":
-        parts.append(f"{i} * {columns}" if columns > 1 else i)
     vector = 1 if layout.columns == 1 else layout.vector
-    if j != "0" and layout.column_steps > 1:
-        parts.append(f"{j} * {vector}" if vector > 1 else j)
-    if v != "0":
-        parts.append(v)
-    return " + ".join(parts) or "0"
+    step = j if layout.column_steps > 1 else "0"
+    return spelling.plus(spelling.times(i, layout.column_registers), spelling.times(step, vector), v)
 
 
 def _affine(thread: str, factor: int, step: str, stride: int) -> str:
-    first = "0" if thread == "0" else thread if factor == 1 else f"{thread} * {factor}"
-    if step == "0":
-        return first
-    return f"{step} * {stride}" if first == "0" else f"{first} + {step} * {stride}"
+    return spelling.plus(spelling.times(thread, factor), spelling.times(step, stride))
 
 
 def _stem(access: ir.Access) -> str:

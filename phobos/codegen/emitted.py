@@ -80,6 +80,7 @@ def to_bytes(emitted: Emitted) -> bytes:
 
 
 def from_bytes(data: bytes) -> Emitted:
+    """What `to_bytes` made. Raises ValueError, KeyError or TypeError for anything else."""
     kept = json.loads(data)
     return Emitted(
         kept["text"],

@@ -86,6 +86,7 @@ def point(context: Context, access: ir.Access) -> str:
 
 
 def access_dtype(access: ir.Access) -> str:
+    """The element type of what is accessed."""
     if isinstance(access.base, ir.Tensor):
         return access.base.dtype
     assert isinstance(access.base.type, ir.TileT)
@@ -129,6 +130,8 @@ def _spell(context: Context, expression: ir.Expression, element: Element | None)
                 return f"(!{inner(operand)})"
             if op == "~":
                 return spelling.rounded(f"(~{inner(operand)})", dtype) if dtype != "bool" else f"(!{inner(operand)})"
+            if isinstance(operand, ir.FloatLiteral) and operand.value != 0:  # 0 - 0 is no negative nought
+                return f"({spelling.real(-operand.value, dtype)})"
             return spelling.binary("-", spelling.zero(dtype), inner(operand), dtype)
         case ir.BinaryOp(op=op, left=left, right=right):
             kind = dtype_of(left)
@@ -168,14 +171,14 @@ def _call(
         return as_type(context, one, kind, element)
 
     if name in _MATH:
-        return spelling.rounded(f"{_MATH[name]}({typed(arguments[0])})", dtype)
+        return spelling.rounded(f"{_MATH[name]}({spelling.bare(typed(arguments[0]))})", dtype)
     match name, arguments:
         case "pow", (a, b):
-            return spelling.rounded(f"ph_pow({typed(a)}, {typed(b)})", dtype)
+            return spelling.rounded(f"ph_pow({spelling.bare(typed(a))}, {spelling.bare(typed(b))})", dtype)
         case "tmax" | "tmin", (a, b):
-            return f"ph_{name[1:]}<{spelling.VALUES[dtype]}>({typed(a)}, {typed(b)})"
+            return f"ph_{name[1:]}<{spelling.VALUES[dtype]}>({spelling.bare(typed(a))}, {spelling.bare(typed(b))})"
         case "where", (condition, a, b):
-            return f"({_spell(context, condition, element)} ? {typed(a)} : {typed(b)})"
+            return f"({_spell(context, condition, element)} ? {spelling.bare(typed(a))} : {spelling.bare(typed(b))})"
         case "argsel", (va, vb, ia, ib):
             kind = dtype_of(va)
             return f"({typed(va, kind)} >= {typed(vb, kind)} ? {typed(ia)} : {typed(ib)})"

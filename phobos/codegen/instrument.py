@@ -60,8 +60,8 @@ class Instrument:
         """The index of one element of a table in memory."""
         return cell
 
-    def stored(self, cells: Cells, array: str, at: tuple[str, ...], vector: int) -> None:
-        """In front of the store of `vector` cells from `array` to where `at` is the first of them."""
+    def stored(self, cells: Cells, given: Sequence[str], at: tuple[str, ...]) -> None:
+        """In front of the store of `given`, neighbours, to where `at` is the first of them."""
 
     def stored_point(self, context: Context, access: ir.Access, cell: str) -> None:
         """In front of the store of one cell."""

@@ -99,7 +99,7 @@ def _spelled(context: Context, statement: ir.Statement) -> None:
         case ir.While():
             _while(context, statement)
         case ir.If(condition=condition, then=then, otherwise=otherwise):
-            with out.block(f"if ({scalar(context, condition)})"):
+            with out.block(f"if ({spelling.bare(scalar(context, condition))})"):
                 _block(context, then)
             if otherwise.statements:
                 with out.block("else"):
@@ -172,7 +172,7 @@ def _define(context: Context, statement: ir.Define, variable: ir.Variable, value
     dtype = variable.type.dtype
     const = "const " if variable.kind in ("let", "temp") else ""
     text = as_type(context, value, dtype)
-    context.out.line(f"{const}{spelling.VALUES[dtype]} {context.name(variable)} = {text};")
+    context.out.line(f"{const}{spelling.VALUES[dtype]} {context.name(variable)} = {spelling.bare(text)};")
 
 
 def _assign_scalar(context: Context, variable: ir.Variable, op: str | None, value: ir.Expression) -> None:
@@ -184,7 +184,7 @@ def _assign_scalar(context: Context, variable: ir.Variable, op: str | None, valu
         joint = elementwise.joined(dtype, dtype_of(value))
         text = arithmetic(context, op, spelling.convert(name, dtype, joint), value, joint)
         text = spelling.convert(text, joint, dtype)
-    context.out.line(f"{name} = {text};")
+    context.out.line(f"{name} = {spelling.bare(text)};")
 
 
 def _store_point(context: Context, statement: ir.Store) -> None:
@@ -202,26 +202,26 @@ def _store_point(context: Context, statement: ir.Store) -> None:
         old = spelling.convert(cell if single else spelling.from_cell(cell, dtype), dtype, joint)
         text = spelling.convert(arithmetic(context, statement.op, old, statement.value, joint), joint, dtype)
     if single:
-        out.line(f"{cell} = {text};")
+        out.line(f"{cell} = {spelling.bare(text)};")
     else:
         text = spelling.to_cell(text, dtype)
         if isinstance(base, ir.Tensor):
             context.instrument.stored_point(context, access, text)
-        out.line(f"if (tid == 0) {cell} = {text};")
+        out.line(f"if (tid == 0) {cell} = {spelling.bare(text)};")
 
 
 def _for(context: Context, loop: ir.For) -> None:
     out = context.out
     name = context.name(loop.variable)
     context.declared.add(loop.variable)
-    with out.block():
+    with out.scope():
         hi = as_type(context, loop.hi, "index")
         if not isinstance(loop.hi, (ir.IntLiteral, ir.ConstantRef, ir.DimRef)):
-            out.line(f"const long long {name}_end = {hi};")
+            out.line(f"const long long {name}_end = {spelling.bare(hi)};")
             hi = f"{name}_end"
         step = as_type(context, loop.step, "index")
         if not isinstance(loop.step, (ir.IntLiteral, ir.ConstantRef)):
-            out.line(f"const long long {name}_step = {step};")
+            out.line(f"const long long {name}_step = {spelling.bare(step)};")
             step = f"{name}_step"
             values = context.lowered.values
             least = values.at_least(values.poly(loop.step))
@@ -250,7 +250,8 @@ def _for(context: Context, loop: ir.For) -> None:
             return
         if loop.unroll is not None:
             out.line(f"#pragma unroll {loop.unroll}")
-        head = f"for (long long {name} = {as_type(context, loop.lo, 'index')}; {name} < {hi}; {name} += {step})"
+        lo = spelling.bare(as_type(context, loop.lo, "index"))
+        head = f"for (long long {name} = {lo}; {name} < {hi}; {name} += {step})"
         with out.block(head):
             _block(context, loop.body)
 

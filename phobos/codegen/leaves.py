@@ -55,7 +55,7 @@ class Cells:
                 length = self.lengths[axis]
                 if self.may_be_negative(axis):
                     found.append(f"{self.firsts[axis]} >= 0")
-                found.append(f"{self.firsts[axis]} + {length} <= {self.extents[axis]}")
+                found.append(f"{spelling.plus(self.firsts[axis], length)} <= {self.extents[axis]}")
         return found
 
     def inside(self, at: tuple[str, ...], axes: range) -> str:
@@ -78,10 +78,11 @@ class Cells:
                 continue
             if stride == "1":
                 parts.append(position)
-            else:
-                parts.append(
-                    f"(long long)({position}) * {stride}" if "+" in position else f"(long long){position} * {stride}"
-                )
+                continue
+            if "+" in position:
+                position = f"({position})"
+            wide = "(long long)" if self.firsts[axis] == "0" else ""  # a start has 64 bits
+            parts.append(f"{wide}{position} * {stride}")
         return " + ".join(parts) or "0"
 
     def width(self, layout: Layout) -> int:
@@ -132,17 +133,21 @@ class Cells:
         at = self.at(coordinates)
         vector = layout.vector if self.shape[-1] != 1 else 1
         guarded = masked and self.masked
+        if vector == 1:
+            text = f"{self.base}[{self.offset(at)}]"
+            condition = self.inside(at, range(len(at))) if guarded else ""
+            if condition:
+                text = f"{condition} ? {text} : {spelling.empty_cell(self.dtype)}"
+            out.line(f"const {cell} {array}[1] = {{{text}}};")
+            return
         out.line(f"{cell} {array}[{vector}];")
         if not guarded:
-            width = self.width(layout) if vector > 1 else 1
+            width = self.width(layout)
             if width > 1:
                 self.note_wide(width)
                 out.line(f"const {cell}* {array}p = {self.base} + {self.offset(at)};")
                 for n in range(0, vector, width):
                     out.line(f"ph_load<{width}>({array}{_plus(n)}, {array}p{_plus(n)});")
-                return
-            if vector == 1:
-                out.line(f"{array}[0] = {self.base}[{self.offset(at)}];")
                 return
             out.line(f"const {cell}* {array}p = {self.base} + {self.offset(at)};")
             with out.rows(f"for (int v = 0; v < {vector}; ++v)"):
@@ -150,10 +155,6 @@ class Cells:
             return
         lead = self.inside(at, range(len(at) - 1))
         empty = spelling.empty_cell(self.dtype)
-        if vector == 1:
-            condition = " && ".join(filter(None, (lead, self.inside(at, range(len(at) - 1, len(at))))))
-            out.line(f"{array}[0] = {condition} ? {self.base}[{self.offset(at)}] : {empty};")
-            return
         width = self.width(layout)
         if width == vector and self.unbroken(vector):
             self.note_wide(width)
@@ -169,37 +170,40 @@ class Cells:
         with out.rows(f"for (int v = 0; v < {vector}; ++v)"):
             out.line(f"{array}[v] = {condition} ? {self.base}[{self.offset((*at[:-1], f'{at[-1]} + v'))}] : {empty};")
 
-    def store(self, array: str, coordinates: tuple[str, ...], layout: Layout, masked: bool) -> None:
-        """Store the cells in `array`."""
+    def store(self, array: str, first: str, coordinates: tuple[str, ...], layout: Layout, masked: bool) -> None:
+        """Store the cells in `array` from `first` on."""
         out = self.context.out
         at = self.at(coordinates)
         vector = layout.vector if self.shape[-1] != 1 else 1
-        self.context.instrument.stored(self, array, at, vector)
+        cells = tuple(f"{array}[{spelling.plus(first, v)}]" for v in range(vector))
+        start = array if first == "0" else f"{array} + {first}"
+        self.context.instrument.stored(self, cells, at)
         if not (masked and self.masked):
             width = self.width(layout) if vector > 1 else 1
             if width > 1:
                 self.note_wide(width)
                 out.line(f"{spelling.CELLS[self.dtype]}* {self.prefix}p = {self.base} + {self._apart(at, layout)};")
                 for n in range(0, vector, width):
-                    out.line(f"ph_store<{width}>({self.prefix}p{_plus(n)}, {array}{_plus(n)});")
+                    out.line(f"ph_store<{width}>({self.prefix}p{_plus(n)}, {start}{_plus(n)});")
                 return
             for v in range(vector):
-                out.line(f"{self.base}[{self.offset((*at[:-1], _sum(at[-1], str(v))))}] = {array}[{v}];")
+                out.line(f"{self.base}[{self.offset((*at[:-1], _sum(at[-1], str(v))))}] = {cells[v]};")
             return
         lead = self.inside(at, range(len(at) - 1))
         last = self.inside((*at[:-1], f"{at[-1]} + v" if vector > 1 else at[-1]), range(len(at) - 1, len(at)))
         condition = " && ".join(filter(None, (lead, last))) or "true"
         if vector == 1:
-            out.line(f"if ({condition}) {self.base}[{self.offset(at)}] = {array}[0];")
+            out.line(f"if ({condition}) {self.base}[{self.offset(at)}] = {cells[0]};")
             return
         width = self.width(layout)
         if width == vector and self.unbroken(vector):
             self.note_wide(width)
             condition = self.inside(at, range(len(at)))
-            out.line(f"if ({condition}) ph_store<{width}>({self.base} + {self._apart(at, layout)}, {array});")
+            out.line(f"if ({condition}) ph_store<{width}>({self.base} + {self._apart(at, layout)}, {start});")
             return
         with out.rows(f"for (int v = 0; v < {vector}; ++v)"):
-            out.line(f"if ({condition}) {self.base}[{self.offset((*at[:-1], f'{at[-1]} + v'))}] = {array}[v];")
+            there = self.offset((*at[:-1], f"{at[-1]} + v"))
+            out.line(f"if ({condition}) {self.base}[{there}] = {array}[{spelling.plus(first, 'v')}];")
 
     def _apart(self, at: tuple[str, ...], layout: Layout) -> str:
         """The offset of a wide store. Of very many, the compiler takes their sums apart and the stores with them."""
@@ -231,7 +235,7 @@ def view_of(context: Context, access: ir.Access, prefix: str) -> View:
             firsts.append(first)  # it has a name already, and keeps its value
         else:
             name = context.names.fresh(f"{prefix}_at{axis}")
-            context.out.line(f"const long long {name} = {first};")
+            context.out.line(f"const long long {name} = {spelling.bare(first)};")
             firsts.append(name)
         if isinstance(sub, ir.SliceSub) and number is None:
             name = context.names.fresh(f"{prefix}_length{axis}")

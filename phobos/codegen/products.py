@@ -82,13 +82,13 @@ def pipelined(
             stage(multiply.sides, str(plan.length), asynchronous=True)
             out.line("ph_copies_end();")
         for ahead in range(stages - 1):
-            at = f"{lo} + {ahead} * {step}" if ahead else lo
+            at = _rounds_on(lo, ahead, step)
             out.line(f"if ({at} < {hi}) fetch({at}, {ahead}); else ph_copies_end();")
         out.line("int slot = 0;")
         with out.block(f"for (long long {name} = {lo}; {name} < {hi}; {name} += {step})"):
             out.line(f"ph_copies_wait<{stages - 2}>();")
             out.line("__syncthreads();  // this round's step is there, and the one before has been read")
-            out.line(f"const long long ahead = {name} + {stages - 1} * {step};")
+            out.line(f"const long long ahead = {_rounds_on(name, stages - 1, step)};")
             out.line(f"if (ahead < {hi}) fetch(ahead, slot == 0 ? {stages - 1} : slot - 1); else ph_copies_end();")
             multiply.places(f" + slot * {size}")
             out.line("const long long k0 = 0;")
@@ -123,7 +123,9 @@ class _Multiply:
         for side, offset in zip(self.sides, (0, self.plan.left_bytes), strict=True):
             if side.operand.staged:
                 cell = spelling.CELLS[side.stored]
-                self.context.out.line(f"{cell}* const {side.name} = ({cell}*)(shared + {base + offset}{shift});")
+                self.context.out.line(
+                    f"{cell}* const {side.name} = ({cell}*)({spelling.plus('shared', base + offset)}{shift});"
+                )
 
     def step(self, length: str) -> None:
         """Multiply the step of K that begins at `k0`."""
@@ -161,8 +163,8 @@ class _Multiply:
             out.line(f"{number} a[{layout.row_registers}][4];")
             with out.rows(f"for (int i = 0; i < {layout.row_registers}; ++i)"):
                 for q in range(0, 4, width):
-                    at = f"left + {self.left.place(self._row(), f'k + {q}')}"
-                    out.line(f"ph_load<{width}>(a[i] + {q}, {at});")
+                    at = spelling.plus("left", self.left.place(self._row(), spelling.plus("k", q)))
+                    out.line(f"ph_load<{width}>({spelling.plus('a[i]', q)}, {at});")
             with out.rows("for (int q = 0; q < 4; ++q)"):
                 self._columns("(k + q)", "(int)k0 + k + q", "a[i][q]")
 
@@ -206,7 +208,7 @@ class _Multiply:
                 side.open()
                 side.aim(even, "more")
         for ahead in range(stages - 1):
-            out.line(f"aim({lo} + {ahead} * {step}, {ahead});" if ahead else f"aim({lo}, 0);")
+            out.line(f"aim({_rounds_on(lo, ahead, step)}, {ahead});")
             for side, even, i in pieces:
                 side.piece(even, i)
             out.line("ph_copies_end();")
@@ -216,7 +218,7 @@ class _Multiply:
         out.line(f"ph_copies_wait<{stages - 2}>();")
         out.line("__syncthreads();  // the first step is there")
         self._fetch_registers("0", "a[0]", "b[0]")
-        out.line(f"aim({lo} + {stages - 1} * {step}, next);")
+        out.line(f"aim({_rounds_on(lo, stages - 1, step)}, next);")
         rounds = out.block(f"for (long long {name} = {lo}; {name} < {hi}; {name} += {step})")
         with rounds, out.rows(f"for (int k = 0; k < {plan.step}; ++k)"):
             last = f"if (k + 1 == {plan.step})"
@@ -232,7 +234,7 @@ class _Multiply:
                 with out.block(f"if (k == {at})"):
                     for side, even, i in some:
                         side.piece(even, i)
-            out.line(f"{last} aim({name} + {stages} * {step}, next);")
+            out.line(f"{last} aim({_rounds_on(name, stages, step)}, next);")
             self._add("a[k % 2]", "b[k % 2]")
         out.line("ph_copies_wait<0>();")
 
@@ -243,17 +245,18 @@ class _Multiply:
         for side, offset, first in parts:
             cell = f"const {spelling.CELLS[side.stored]}*"
             declared = "" if again else f"{cell} "
-            self.context.out.line(f"{declared}{side.name}_at = ({cell})(shared + {base + offset}{shift}) + {first};")
+            step = f"({cell})({spelling.plus('shared', base + offset)}{shift})"
+            self.context.out.line(f"{declared}{side.name}_at = {spelling.plus(step, first)};")
 
     def _fetch_registers(self, k: str, a: str, b: str) -> None:
         out, layout = self.context.out, self.plan.layout
         width = min(4, 16 // scalar(self.plan.total).bytes)
         for i in range(0, layout.row_registers, width):
             at = self.left.place(str(i // layout.row_group * layout.row_stride + i % layout.row_group), k)
-            out.line(f"ph_load<{width}>({a} + {i}, left_at + {at});")
+            out.line(f"ph_load<{width}>({spelling.plus(a, i)}, {spelling.plus('left_at', at)});")
         for j in range(0, layout.column_registers, width):
             at = self.right.place(str(j // layout.vector * layout.column_stride + j % layout.vector), k)
-            out.line(f"ph_load<{width}>({b} + {j}, right_at + {at});")
+            out.line(f"ph_load<{width}>({spelling.plus(b, j)}, {spelling.plus('right_at', at)});")
 
     def _add(self, a: str, b: str) -> None:
         """A column of the left side times a row of the right one, onto the sums.
@@ -283,24 +286,34 @@ class _Multiply:
         if layout.columns == 1:
             out.line(f"b[0] = {right.cell('0', k, deep)};")
         else:
-            with out.rows(f"for (int j = 0; j < {layout.column_steps}; ++j)"):
-                column = self.loop.column("j")
+            with out.each("j", layout.column_steps) as j:
+                column = self.loop.column(j)
                 if not layout.columns_exact:
                     column = f"min({column}, {layout.columns - vector})"
                 width = min(vector, 16 // scalar(self.plan.total).bytes)
+                first = spelling.times(j, vector)
                 if right.operand.staged and width > 1 and right.pitch % width == 0:
                     for v in range(0, vector, width):
-                        at = f"right + {right.place(f'{column} + {v}', k)}"
-                        out.line(f"ph_load<{width}>(b + j * {vector} + {v}, {at});")
+                        at = spelling.plus("right", right.place(spelling.plus(column, v), k))
+                        out.line(f"ph_load<{width}>({spelling.plus('b', first, v)}, {at});")
                 else:
-                    with out.rows(f"for (int v = 0; v < {vector}; ++v)"):
-                        out.line(f"b[j * {vector} + v] = {right.cell(f'{column} + v', k, deep)};")
+                    with out.each("v", vector) as v_:
+                        there = spelling.plus(first, v_)
+                        out.line(f"b[{there}] = {right.cell(spelling.plus(column, v_), k, deep)};")
         down, across = f"for (int i = 0; i < {layout.row_registers}; ++i)", f"for (int j = 0; j < {columns}; ++j)"
         with out.rows(down), out.rows(across):
             out.line(self._onto(f"{self.sums}[i * {columns} + j]", left, "b[j]"))
 
     def _onto(self, total: str, left: str, right: str) -> str:
         return f"{total} = {spelling.multiply_add(left, right, total, self.plan.total)};"
+
+
+def _rounds_on(start: str, count: int, step: str) -> str:
+    """The loop variable so many rounds after `start`; where all is known when compiled, its number."""
+    numbers = [text.removesuffix("LL") for text in (start, step)]
+    if all(number.isdecimal() for number in numbers):
+        return spelling.index(int(numbers[0]) + count * int(numbers[1]))
+    return f"{start} + {count} * {step}" if count else start
 
 
 def keep_sums(context: Context, dot: ops.Dot, plan: Product) -> None:

@@ -28,6 +28,8 @@ class Resources:
 
 @value
 class Section:
+    """A section of an ELF file: its first byte and its length in bytes."""
+
     name: str
     offset: int
     size: int

@@ -3,7 +3,7 @@
 Each cell of a tensor that the launch stores to has four words: who touched it in this phase (the first block that
 stored and the first that loaded, with their places, and whether there was another of either), the first value stored,
 and the second block that stored or loaded. A block that finds a conflict writes it down and asks the grid to leave.
-How that is kept consistent, and that no other state is needed, is told in `device.py` beside the functions.
+How that is kept consistent, and that no other state is needed, is told in `device/shadows.py` beside the functions.
 
 Marks are made where a statement stands, by all threads over the cells it names, whichever way its data travels: only
 the phase of an access counts, not its moment. Only the value of a store has to be taken where it is stored.
@@ -44,6 +44,8 @@ def has_atomics(programs: Sequence[Program]) -> bool:
 
 
 class Shadows(Instrument):
+    """Marks every access of the launch to a tensor that can race."""
+
     stops = True
 
     def __init__(self, programs: Sequence[Program]) -> None:
@@ -183,18 +185,18 @@ class Shadows(Instrument):
 
     # --- stores -----------------------------------------------------------------------------------------
 
-    def stored(self, cells: Cells, array: str, at: tuple[str, ...], vector: int) -> None:
-        """Before a vector of cells is stored from `array`."""
+    def stored(self, cells: Cells, given: Sequence[str], at: tuple[str, ...]) -> None:
+        """Before a vector of cells is stored."""
         context, tensor = cells.context, cells.access.base
         if not isinstance(tensor, ir.Tensor) or tensor.name not in self.names:
             return
         out = context.out
         site = self._site(context, "store", cells.access, tensor.name)
-        for v in range(vector):
+        for v, cell in enumerate(given):
             here = at if v == 0 else (*at[:-1], f"{at[-1]} + {v}" if at[-1] != "0" else str(v))
             inside = cells.inside(here, range(len(here)))
             guard = f"if ({inside}) " if inside else ""
-            out.line(f"{guard}{self._store(context, tensor, cells.offset(here), site, f'{array}[{v}]', cells.dtype)};")
+            out.line(f"{guard}{self._store(context, tensor, cells.offset(here), site, cell, cells.dtype)};")
 
     def stored_point(self, context: Context, access: ir.Access, cell: str) -> None:
         """Before a point is stored; `cell` is what will be in it."""

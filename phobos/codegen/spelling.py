@@ -47,6 +47,7 @@ def file_literal(path: str) -> str:
 
 
 def integer(number: int) -> str:
+    """An integer literal, of 64 bits where 32 could be too few."""
     if -(2**31) < number < 2**31:
         return f"{number}LL" if abs(number) > 2**30 else str(number)
     if number == -(2**63):
@@ -68,8 +69,14 @@ def real(number: float, dtype: str) -> str:
     if math.isinf(number) or (suffix and abs(number) >= 3.4028235677973366e38):
         text = "__int_as_float(0x7f800000)" if suffix else "__longlong_as_double(0x7ff0000000000000LL)"
         return f"(-{text})" if number < 0 else text
-    text = repr(float(number))
+    text = _shortest(number) if suffix else repr(float(number))
     return (text if "." in text or "e" in text else text + ".0") + suffix
+
+
+def _shortest(number: float) -> str:
+    """The shortest decimal that is this number in f32."""
+    held = struct.pack("f", number)
+    return next(t for t in (f"{number:.{digits}g}" for digits in range(1, 10)) if struct.pack("f", float(t)) == held)
 
 
 def convert(text: str, source: str, target: str) -> str:
@@ -80,36 +87,36 @@ def convert(text: str, source: str, target: str) -> str:
         return f"({text} != 0)"
     if target in FLOATS:
         if target == "f64":
-            return f"(double)({text})"
+            return f"(double)({bare(text)})"
         if source in ("f16", "bf16") and target == "f32":
             return text
         if target == "f32":
-            return f"(float)({text})"
+            return f"(float)({bare(text)})"
         if target == "f16":
-            return f"ph_round_f16({text if source not in ('bool', 'i8', 'u8') else f'(int)({text})'})"
-        return f"ph_round_bf16((float)({text}))"
+            return f"ph_round_f16({bare(text) if source not in ('bool', 'i8', 'u8') else f'(int)({text})'})"
+        return f"ph_round_bf16((float)({bare(text)}))"
     if source in FLOATS:
         if target in ("i64", "index"):
-            return f"ph_saturate_i64({text})"
+            return f"ph_saturate_i64({bare(text)})"
         if target == "i32" and source != "f64":
-            return f"ph_saturate_i32({text})"
+            return f"ph_saturate_i32({bare(text)})"
         kind = scalar(target)
-        return f"(int)ph_saturate({text}, {kind.low}.0, {kind.high}.0)"
+        return f"(int)ph_saturate({bare(text)}, {kind.low}.0, {kind.high}.0)"
     if target in ("i64", "index"):
-        return f"(long long)({text})"
+        return f"(long long)({bare(text)})"
     if target == "i32":
-        return f"(int)({text})"
-    return f"(int)({CELLS[target]})({text})"
+        return f"(int)({bare(text)})"
+    return f"(int)({CELLS[target]})({bare(text)})"
 
 
 def rounded(text: str, dtype: str) -> str:
     """The result of arithmetic as its type holds it."""
     if dtype == "f16":
-        return f"ph_round_f16({text})"
+        return f"ph_round_f16({bare(text)})"
     if dtype == "bf16":
-        return f"ph_round_bf16({text})"
+        return f"ph_round_bf16({bare(text)})"
     if dtype in ("i8", "u8"):
-        return f"(int)({CELLS[dtype]})({text})"
+        return f"(int)({CELLS[dtype]})({bare(text)})"
     return text
 
 
@@ -127,13 +134,22 @@ def from_cell(text: str, dtype: str) -> str:
 def to_cell(text: str, dtype: str) -> str:
     """A value as a cell holds it."""
     if dtype in ("f16", "bf16"):
-        return f"ph_to_{dtype}({_unrounded(text, dtype)})"
-    return f"({CELLS[dtype]})({text})" if dtype in ("i8", "u8", "bool") else text
+        return f"ph_to_{dtype}({bare(_unrounded(text, dtype))})"
+    return f"({CELLS[dtype]})({bare(text)})" if dtype in ("i8", "u8", "bool") else text
 
 
 def _unrounded(text: str, dtype: str) -> str:
     """Without the rounding that this text ends with: the cell rounds, and once is enough."""
-    head = f"ph_round_{dtype}("
+    return _inside(text, f"ph_round_{dtype}(")
+
+
+def bare(text: str) -> str:
+    """Without the parentheses around the whole of it, for a place that needs none."""
+    return _inside(text, "(")
+
+
+def _inside(text: str, head: str) -> str:
+    """What stands between `head`, which opens a parenthesis, and its end, if that is the end of the text."""
     if not (text.startswith(head) and text.endswith(")")):
         return text
     depth = 0
@@ -144,12 +160,43 @@ def _unrounded(text: str, dtype: str) -> str:
     return text
 
 
+def plus(*terms: str | int) -> str:
+    """A sum of indices: numbers among them are added up."""
+    number = sum(int(term) for term in terms if _is_number(term))
+    texts = [str(term) for term in terms if not _is_number(term)]
+    return " + ".join([*texts, str(number)] if number or not texts else texts)
+
+
+def times(term: str | int, factor: str | int) -> str:
+    """A product of indices; `term` binds as tightly as a product does, or stands in parentheses."""
+    if _is_number(term) and _is_number(factor):
+        return str(int(term) * int(factor))
+    if term in (0, "0") or factor in (0, "0"):
+        return "0"
+    return str(term) if factor in (1, "1") else f"{term} * {factor}"
+
+
+def factor(text: str) -> str:
+    """An index as a product takes it: a sum, or what else has several parts, in parentheses."""
+    return text if re.fullmatch(r"\w*", text) or bare(text) != text else f"({text})"
+
+
+def shared(kind: str, offset: int) -> str:
+    """What lies so many bytes into a CTA's shared memory, as a `kind*`."""
+    return f"({kind}*)(shared + {offset})" if offset else f"({kind}*)shared"
+
+
+def _is_number(term: str | int) -> bool:
+    return isinstance(term, int) or term.isdecimal()
+
+
 def empty_cell(dtype: str) -> str:
     """What a masked cell reads as."""
     return f"{CELLS[dtype]}{{}}" if dtype in ("f16", "bf16") else f"({CELLS[dtype]})0"
 
 
 def zero(dtype: str) -> str:
+    """Nought as a value of an element type."""
     if dtype == "bool":
         return "false"
     return "0.0" if dtype == "f64" else "0.0f" if dtype in FLOATS else "0LL" if dtype in ("i64", "index") else "0"
@@ -162,8 +209,8 @@ def multiply_add(a: str, b: str, c: str, dtype: str) -> str:
     give the same bits in every loop over its blocks.
     """
     if dtype == "f32":
-        return f"fmaf({a}, {b}, {c})"
-    return f"fma({a}, {b}, {c})" if dtype == "f64" else f"({a} * {b} + {c})"
+        return f"fmaf({bare(a)}, {bare(b)}, {bare(c)})"
+    return f"fma({bare(a)}, {bare(b)}, {bare(c)})" if dtype == "f64" else f"({a} * {b} + {c})"
 
 
 def binary(op: str, left: str, right: str, dtype: str) -> str:
@@ -173,18 +220,19 @@ def binary(op: str, left: str, right: str, dtype: str) -> str:
     if op in ("&", "|", "^"):
         return f"(bool)({left} {op} {right})" if dtype == "bool" else rounded(f"({left} {op} {right})", dtype)
     if op == "<<":
-        return rounded(f"ph_shift_left<{VALUES[dtype]}>({left}, {right})", dtype)
+        return rounded(f"ph_shift_left<{VALUES[dtype]}>({bare(left)}, {bare(right)})", dtype)
     if op == ">>":
-        return rounded(f"ph_shift_right<{VALUES[dtype]}>({left}, {right})", dtype)
+        return rounded(f"ph_shift_right<{VALUES[dtype]}>({bare(left)}, {bare(right)})", dtype)
     if dtype in FLOATS:
         if op == "%":
-            return rounded(f"fmod({left}, {right})" if dtype == "f64" else f"fmodf({left}, {right})", dtype)
+            function = "fmod" if dtype == "f64" else "fmodf"
+            return rounded(f"{function}({bare(left)}, {bare(right)})", dtype)
         return rounded(f"({left} {op} {right})", dtype)
     kind = VALUES[dtype]
     if op == "/":
-        return rounded(f"ph_divide<{kind}>({left}, {right})", dtype)
+        return rounded(f"ph_divide<{kind}>({bare(left)}, {bare(right)})", dtype)
     if op == "%":
-        return rounded(f"ph_remainder<{kind}>({left}, {right})", dtype)
+        return rounded(f"ph_remainder<{kind}>({bare(left)}, {bare(right)})", dtype)
     if kind == "int":  # wraps, without the undefined overflow of C++
-        return rounded(f"(int)((unsigned)({left}) {op} (unsigned)({right}))", dtype)
+        return rounded(f"(int)((unsigned)({bare(left)}) {op} (unsigned)({bare(right)}))", dtype)
     return f"({left} {op} {right})"

@@ -89,9 +89,8 @@ class Side:
 
     def place(self, line: str, k: str) -> str:
         """Where the staged cell at (line, k) lies."""
-        if self.k_last and not self.turned:
-            return f"({line}) * {self.pitch} + {k}"
-        return f"({k}) * {self.pitch} + {line}"
+        row, column = (line, k) if self.k_last and not self.turned else (k, line)
+        return spelling.plus(spelling.times(spelling.factor(row), self.pitch), column)
 
     def cell(self, line: str, k: str, deep: str) -> str:
         """The value at (line, k): `k` within the staged step, `deep` within the whole of K."""
@@ -103,7 +102,7 @@ class Side:
         if place is None:
             return self.converted(f"{name}[0]")
         row, column = (line, deep) if self.k_last else (deep, line)
-        return self.converted(f"{name}[({row}) * {place.pitch} + {column}]")
+        return self.converted(f"{name}[{spelling.plus(spelling.times(spelling.factor(row), place.pitch), column)}]")
 
     @property
     def stored(self) -> str:
@@ -286,7 +285,8 @@ class Side:
         values = [f"x[{n}]" if same else spelling.to_cell(self.converted(f"x[{n}]"), self.stored) for n in range(width)]
         if self.turned:
             for n, value in enumerate(values):
-                out.line(f"{self.name}[(along + {n}) * {self.pitch} + down] = {value};")
+                row = spelling.factor(spelling.plus("along", n))
+                out.line(f"{self.name}[{row} * {self.pitch} + down] = {value};")
             return
         kept = "x"
         if not same:
@@ -296,10 +296,10 @@ class Side:
         place = f"{self.name} + {self.lies('down', 'along')}"
         if piece == 1:
             for n in range(width):
-                out.line(f"{self.name}[{self.lies('down', 'along')} + {n}] = {kept}[{n}];")
+                out.line(f"{self.name}[{spelling.plus(self.lies('down', 'along'), n)}] = {kept}[{n}];")
             return
         for n in range(0, width, piece):
-            out.line(f"ph_store<{piece}>({place} + {n}, {kept} + {n});")
+            out.line(f"ph_store<{piece}>({spelling.plus(place, n)}, {spelling.plus(kept, n)});")
 
 
 def stage(sides: Sequence[Side], length: str, asynchronous: bool = False) -> None:

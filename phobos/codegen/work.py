@@ -346,7 +346,7 @@ def _places(context: Context) -> list[str]:
     for variable, place in context.lowered.shared.places.items():
         if isinstance(variable, ir.Variable) and isinstance(variable.type, ir.TileT):
             cell = spelling.CELLS[variable.type.dtype]
-            text.append(f"  {cell}* const {context.name(variable)} = ({cell}*)(shared + {place.offset});")
+            text.append(f"  {cell}* const {context.name(variable)} = {spelling.shared(cell, place.offset)};")
     return text
 
 

@@ -335,7 +335,7 @@ class _Pass:
         for now in touches:
             for then in pending:
                 if (now.writes or then.writes) and _meet(now.what, then.what) and not self.harmless(then, now):
-                    return f"{_name(now.what)} was {'written' if then.writes else 'read'} by other threads"
+                    return f"other threads have {'written' if then.writes else 'read'} {_name(now.what)}"
         return None
 
     def harmless(self, then: Touch, now: Touch) -> bool:

@@ -53,6 +53,7 @@ class Bound:
 
 
 def barrier_tensors(program: Program) -> frozenset[str]:
+    """Names of the tensors by which a kernel's blocks wait for each other."""
     from phobos.semantics.values import statements_of
 
     return frozenset(s.tensor.name for s in statements_of(program.body) if isinstance(s, ir.Barrier))

@@ -106,6 +106,7 @@ def barriers_brought(bound: Bound) -> list[Check]:
 
 
 def bad_barrier(bound: Bound, name: str, wrong: str) -> LaunchError:
+    """The refusal of a barrier tensor; `wrong` goes on after its name."""
     return refusal(
         bound.module, bound.unit, "bad-barrier-tensor", f"barrier tensor `{name}` {wrong}",
         bound.program.tensors[name].span,

@@ -105,6 +105,7 @@ def arguments(
 
 
 def integer(name: str, text: str) -> int:
+    """A whole number of any size, as Python or C writes it. Raises InputError."""
     try:
         return int(text.replace("_", ""), 0)
     except ValueError:
@@ -112,6 +113,7 @@ def integer(name: str, text: str) -> int:
 
 
 def extent(name: str, text: str) -> int:
+    """The length of an axis. Raises InputError."""
     size = integer(name, text)
     if size < 0:
         raise InputError(f"extent `{name}` is {size}, but it cannot be negative")

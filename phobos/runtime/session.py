@@ -85,6 +85,7 @@ class _Done:
 
 
 def perform(request: Request) -> Report:
+    """Run a request, on workers where it names some. Raises InputError, and LaunchError without a kind."""
     if request.cluster is None and request.shard is None:
         return _perform(request, None)
     _for_shards(request)

@@ -41,6 +41,8 @@ class Crew:
 
 @value
 class Ran:
+    """A run on shards: `arrays` by tensor name, put together; `elapsed_ms` is the median of its repeats."""
+
     plan: Plan
     bound: Bound
     arrays: dict[str, Any]

@@ -17,9 +17,13 @@ if TYPE_CHECKING:
 
 
 def argument_of(
-    argument: Argument, ready: Ready, channel: Channel | None, addresses: dict[str, int],
-    shadows: Shadows | None,
-) -> Any:  # fmt: skip
+    argument: Argument, ready: Ready, channel: Channel | None, addresses: dict[str, int], shadows: Shadows | None
+) -> Any:
+    """The number that a launch passes for `argument`, as the C type it is declared with.
+
+    `addresses` are those of barrier tensors by name; `channel` is there where the kernel has a report, `shadows` where
+    it looks for races.
+    """
     bound = ready.bound
     match argument.kind:
         case "races":

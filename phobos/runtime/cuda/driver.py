@@ -72,6 +72,7 @@ def call(name: str, *arguments: object) -> None:
 
 @functools.cache
 def device_count() -> int:
+    """Devices that the driver shows this process; 0 where there is no driver."""
     if library() is None:
         return 0
     count = ctypes.c_int()
@@ -96,6 +97,7 @@ def version() -> tuple[int, int]:
 
 @functools.cache
 def device_name(device: int) -> str:
+    """What the vendor calls a device."""
     text = ctypes.create_string_buffer(256)
     call("cuDeviceGetName", text, 256, ctypes.c_int(handle(device)))
     return text.value.decode("utf-8", "replace")
@@ -111,6 +113,7 @@ def identity(device: int) -> str:
 
 @functools.cache
 def attribute(device: int, which: int) -> int:
+    """A number of a device, by the driver's number for it."""
     number = ctypes.c_int()
     call("cuDeviceGetAttribute", ctypes.byref(number), which, ctypes.c_int(handle(device)))
     return number.value
@@ -231,6 +234,7 @@ def load(cubin: bytes, symbol: str) -> Handle:
 
 
 def function_attribute(function: Handle, which: int) -> int:
+    """A number of a loaded function on the current device: bytes, or registers a thread."""
     number = ctypes.c_int()
     call("cuFuncGetAttribute", ctypes.byref(number), which, ctypes.c_void_p(function))
     return number.value
@@ -266,6 +270,7 @@ def launch(
 
 
 def allocate(size: int) -> int:
+    """The address of `size` new bytes on the current device. Raises DriverError where there is no room."""
     pointer = ctypes.c_uint64()
     call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(max(size, 1)))
     return pointer.value
@@ -312,6 +317,7 @@ def copy_within(to: int, pointer: int, size: int, stream: Handle) -> None:
 
 
 def fill_words(pointer: int, word: int, count: int, stream: Handle) -> None:
+    """Set `count` words of 32 bits, in the order of a stream."""
     call(
         "cuMemsetD32Async",
         ctypes.c_uint64(pointer),
@@ -361,6 +367,7 @@ def encode_map(
 
 
 def is_capturing(stream: Handle) -> bool:
+    """Whether what is enqueued on a stream goes into a graph now."""
     state = ctypes.c_int()
     call("cuStreamIsCapturing", ctypes.c_void_p(stream), ctypes.byref(state))
     return state.value != 0
@@ -401,6 +408,7 @@ def launch_graph(graph: Handle, stream: Handle) -> None:
 
 
 def new_event(*, timing: bool) -> Handle:
+    """An event of the current context; one without `timing` costs less and tells only whether it was reached."""
     event = ctypes.c_void_p()
     call("cuEventCreate", ctypes.byref(event), ctypes.c_uint(0 if timing else EVENT_NO_TIMING))
     assert event.value is not None
@@ -412,12 +420,14 @@ def record(event: Handle, stream: Handle) -> None:
 
 
 def is_done(event: Handle) -> bool:
+    """Whether the work before an event has ended; does not wait."""
     driver = library()
     assert driver is not None
     return bool(driver.cuEventQuery(ctypes.c_void_p(event)) == 0)
 
 
 def elapsed_ms(first: Handle, last: Handle) -> float:
+    """Milliseconds between two events with timing; waits for the second."""
     call("cuEventSynchronize", ctypes.c_void_p(last))
     number = ctypes.c_float()
     call("cuEventElapsedTime", ctypes.byref(number), ctypes.c_void_p(first), ctypes.c_void_p(last))

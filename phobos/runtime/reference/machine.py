@@ -266,6 +266,7 @@ class Machine:
 
 
 def check_gather(group: Group, name: str, extent: int, index: Array, place: Place) -> None:
+    """Raise a Fault where an index is outside a table of `extent` cells; `index` is (blocks or 1, *shape)."""
     outside = (index < 0) | (index >= extent)
     if outside.any():
         spot = tuple(int(i) for i in np.argwhere(outside)[0])

@@ -19,6 +19,8 @@ from phobos.semantics.schedules import Work, rounds
 
 
 class Starts(Protocol):
+    """Which blocks start when."""
+
     def together(self, most: int) -> tuple[Machine, Array] | None:
         """Blocks of one kernel, ascending, that start next and run as one batch; None when all have started."""
         ...

@@ -28,6 +28,7 @@ Event = dict[str, Any]
 
 
 def chrome(trace: Trace) -> dict[str, Any]:
+    """A trace in the trace event format, which Perfetto and browsers show; times in microseconds."""
     per_cta = 2 * trace.crossings + 2
     if trace.tiles is not None and trace.blocks:
         per_cta += -(-len(trace.tiles.cta) // trace.blocks)

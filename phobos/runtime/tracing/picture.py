@@ -27,6 +27,7 @@ HAIR = 1.0  # pixels: narrower pieces are left out where they stand close
 
 
 def svg(trace: Trace) -> str:
+    """A trace as an SVG text: its blocks over time, and what its summary says first."""
     rows, note = _rows(trace)
     names = list(dict.fromkeys(trace.order))
     legend = _legend(trace, names)

@@ -129,6 +129,7 @@ PHASE = (
 
 
 def summarised(trace: Trace) -> Summary:
+    """The figures of a trace, in its unit, and what they say."""
     blocks = trace.blocks
     span = int(trace.end.max()) if blocks else 0
     alive = float((trace.end - trace.start).sum()) if blocks else 0.0

@@ -94,6 +94,7 @@ class Engine(Protocol):
 
 
 def engine_of(device: str) -> Engine:
+    """What runs variants on "cpu" or "cuda:N"."""
     if device == "cpu":
         from phobos.runtime.tuning.on_reference import Reference
 

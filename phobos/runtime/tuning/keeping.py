@@ -196,6 +196,7 @@ class Kept:
 
 
 def kept() -> Kept:
+    """Where winners are kept, how many there are, and in how many files."""
     count = 0
     files = list(_files())
     for path in files:

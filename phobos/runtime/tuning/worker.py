@@ -21,6 +21,7 @@ BACKGROUND = 10  # what is timed meanwhile is not held up by what is compiled
 
 
 def main() -> None:
+    """Answer tasks from standard input, until it ends."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no message
     messages: queue.Queue[bytes] = queue.Queue()
