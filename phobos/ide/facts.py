@@ -5,8 +5,7 @@ Nothing is worked out here: every sentence words a fact that `phobos.semantics` 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
+from phobos.check.walk import barriers_of, every
 from phobos.ide.describe import AXES, row_of
 from phobos.ide.document import Document, Place
 from phobos.language.attributes import DEFAULT_THREADS, WARP
@@ -73,7 +72,7 @@ def mask_text(document: Document, place: Place, mask: Mask) -> str:
 
 def barrier_sections(document: Document, place: Place, program: Program, call: tree.Call) -> list[str]:
     """What other blocks may have written before a barrier, and what is read after it."""
-    barriers = [b for b in barriers_of(program.body) if b.span.start <= call.start < b.span.end and not b.calls]
+    barriers = [b for b in barriers_of(program) if b.span.start <= call.start < b.span.end and not b.calls]
     made = program.node_types.get(call)
     if isinstance(made, ir.Barrier):
         barriers = [made]
@@ -133,24 +132,6 @@ def _touched(
         name: f"`{name}`" + (f" (line {', '.join(map(str, sorted(lines)))})" if lines else "")
         for name, lines in sorted(rows.items())
     }
-
-
-def barriers_of(block: ir.Block) -> Iterator[ir.Barrier]:
-    """Every barrier of a block, inlined functions included, in no promised order."""
-    stack = [block]
-    while stack:
-        for statement in stack.pop().statements:
-            match statement:
-                case ir.Barrier():
-                    yield statement
-                case ir.For(body=body) | ir.Inline(body=body):
-                    stack.append(body)
-                case ir.While(prelude=prelude, body=body):
-                    stack += [prelude, body]
-                case ir.If(then=then, otherwise=otherwise):
-                    stack += [then, otherwise]
-                case _:
-                    pass
 
 
 # --- the grid -------------------------------------------------------------------------------------------
@@ -237,7 +218,7 @@ def dimension_line(document: Document, place: Place, program: Program, dim: ir.D
 
 
 def loop_line(document: Document, place: Place, program: Program, variable: ir.Variable) -> str:
-    for loop in loops_of(program.body):
+    for loop in every(program, ir.For):
         if loop.variable is variable:
             fact = values_of(program).loop(loop)
             if fact.lo is None or fact.hi is None:
@@ -246,24 +227,6 @@ def loop_line(document: Document, place: Place, program: Program, variable: ir.V
             text = f"From `{show(fact.lo)}` below `{show(fact.hi)}`{step}."
             return "" if "?" in text else text  # a bound without a spelling
     return ""
-
-
-def loops_of(block: ir.Block) -> Iterator[ir.For]:
-    stack = [block]
-    while stack:
-        for statement in stack.pop().statements:
-            match statement:
-                case ir.For(body=body):
-                    yield statement
-                    stack.append(body)
-                case ir.Inline(body=body):
-                    stack.append(body)
-                case ir.While(prelude=prelude, body=body):
-                    stack += [prelude, body]
-                case ir.If(then=then, otherwise=otherwise):
-                    stack += [then, otherwise]
-                case _:
-                    pass
 
 
 # --- what the host must guarantee -------------------------------------------------------------------------
@@ -307,7 +270,7 @@ def attribute_lines(document: Document, place: Place, program: Program, attribut
         case "persistent":
             lines = grid_lines(document, place, program)
             rows = sorted(
-                {row for b in barriers_of(program.body) if (row := row_of(document, place, b.span.owner, b.span.start))}
+                {row for b in barriers_of(program) if (row := row_of(document, place, b.span.owner, b.span.start))}
             )
             if rows:
                 lines.append(f"Its blocks wait for each other on line {', '.join(map(str, rows))}.")
