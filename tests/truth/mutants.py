@@ -254,8 +254,10 @@ def _left(kernels: Kernels, launch: Run, written: frozenset[str]) -> dict[str, n
             report = perform(replace(_request(kernels, launch, None), outputs=paths))
         except PhobosError as error:
             return str(error)
-        if report.findings or report.fault is not None:
-            return f"{report.fault.kind}: {report.fault.message}" if report.fault is not None else "refused by the checker"
+        if report.fault is not None:
+            return f"{report.fault.kind}: {report.fault.message}"
+        if report.findings:
+            return "refused by the checker"
         return {name: np.load(path) for name, path in paths.items()}
 
 
