@@ -84,6 +84,14 @@ class Verdict:
     elapsed_ms: float
     disproved: tuple[Diagnostic, ...]
 
+    def __repr__(self) -> str:
+        """What a prompt shows of a run that went well."""
+        told = f", {len(self.disproved)} errors of the checker not confirmed" if self.disproved else ""
+        return (
+            f"<{self.plan.kernel} in the reference runtime: grid {' x '.join(map(str, self.plan.grid))}, "
+            f"{self.batched} of {self.block_phases} block-phases in batches, {self.elapsed_ms:.3g} ms{told}>"
+        )
+
     @property
     def batched(self) -> int:
         return self.outcome.batched

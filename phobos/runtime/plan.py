@@ -105,6 +105,10 @@ class Plan:
     def __str__(self) -> str:
         return "\n".join([f"plan for {self.kernel}", *(f"  {name:<10} {text}" for name, text in self.rows())])
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """For IPython in a terminal."""
+        printer.text(str(self))
+
     def _repr_html_(self) -> str:
         """For notebooks."""
         from html import escape

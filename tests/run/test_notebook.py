@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
+from IPython.lib.pretty import pretty
 from IPython.utils.capture import capture_output
 
 import phobos
@@ -68,6 +70,16 @@ def test_findings_print_as_the_command_does() -> None:
     found = phobos.check(HANG.partition("\n")[2], "k.ph")
     assert "error[PH203]" in str(found) and " --> k.ph:3:24" in str(found)
     assert str(phobos.check("")) == "nothing found" and phobos.check("") == []
+
+
+def test_a_prompt_shows_what_print_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PHOBOS_CACHE", str(tmp_path))
+    double = phobos.kernel(DOUBLE.format(line="", factor="2.0").partition("\n")[2])
+    x = numpy.zeros(8, "f4")
+    for made in (double.plan(x), double.tune(x, budget=0)):
+        assert pretty(made) == str(made) and "double" in str(made)
+    ran = pretty(double.reference(x))
+    assert ran.startswith("<double in the reference runtime: grid 2 x 1 x 1, 2 of 2 block-phases in batches, ")
 
 
 def test_what_a_kernel_holds_cannot_break_out_of_the_page() -> None:

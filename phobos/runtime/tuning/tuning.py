@@ -75,6 +75,10 @@ class Tuning:
 
         return text(self)
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """For IPython in a terminal."""
+        printer.text(str(self))
+
     def as_dict(self) -> dict[str, Any]:
         return {
             "kernel": self.kernel, "filename": self.path, "device": self.device, "card": self.card,
