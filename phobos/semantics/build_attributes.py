@@ -103,7 +103,8 @@ def _constant(b: Build, kind: str, argument: tree.SearchArg, chosen: dict[str, i
     constant = ir.Constant(name, choices, value, kind, b.span(argument.name))
     b.constants[name] = constant
     b.nodes[argument.name] = constant
-    b.zeros[constant] = next((b.span(item) for item in argument.values if item.value == 0), None)
+    set_to = constant.span if value < 1 else None  # by the caller, where the list does not say so itself
+    b.zeros[constant] = next((b.span(item) for item in argument.values if item.value == 0), set_to)
 
 
 def launch_of(b: Build, attributes: Iterable[tree.Attribute]) -> Launch:
@@ -385,9 +386,20 @@ def _replace(b: Build, node: tree.Node, text: str) -> Fix:
 
 
 def zero_constant(b: Build, constant: ir.Constant, use: Span, role: str) -> None:
-    """A constant that may be 0 is used where 0 makes no sense (PH403)."""
+    """A constant that may be 0 is used where 0 makes no sense (PH403), or one set to less where that makes none."""
     place = b.zeros.get(constant)
-    if place is not None:
+    if place is not None and place is constant.span:
+        if constant.value < 0 and role == "a divisor":
+            return
+        b.report(
+            "PH403",
+            f"`{constant.name}` is set to {constant.value}, and it is {role}",
+            place,
+            "this constant",
+            related=(Related(use, f"used as {role.removeprefix('used as ')} here"),),
+            help=f"set it to at least 1, as in {constant.name}={next((n for n in constant.choices if n > 0), 1)}",
+        )
+    elif place is not None:
         b.report(
             "PH403",
             f"`{constant.name}` may be 0, and it is {role}",

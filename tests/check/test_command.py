@@ -105,6 +105,22 @@ def test_hidden_findings_count_for_the_exit_code_and_are_not_called_good(run: Ru
     assert "1 warning and 1 note hidden: `--severity info` shows them." in run(".", "--severity", "error")[1]
 
 
+def test_a_constant_set_to_what_no_length_can_be(run: Run, folder: Path) -> None:
+    (folder / "tiled.ph").write_text(
+        "@autotune(T in [64], ROUNDS in [1])\nkernel k(X: tensor<f32>[M, N], n: i32) {\n"
+        "  for _i in range(0, ROUNDS) {\n    X[0 :+ 1, ctx.block.x * T :+ T] = f32(n / ROUNDS)\n  }\n}\n"
+    )
+    for value in ("0", "-4"):
+        code, out, _ = run("tiled.ph", "--set", f"T={value}")
+        assert code == 1 and out.splitlines()[0] == (
+            f"tiled.ph:1:11: error[PH403] `T` is set to {value}, and it is a length"
+        )
+        assert "Found 1 error in" in out, "and nothing follows from it"
+    assert "set to 0, and it is a divisor" in run("tiled.ph", "--set", "ROUNDS=0")[1]
+    assert run("tiled.ph", "--set", "ROUNDS=-2")[0] == 0
+    assert run("tiled.ph", "--set", "T=128")[0] == 0
+
+
 def test_selecting_rules(run: Run) -> None:
     assert run("bad.ph", "--select", "PH1")[0] == 0
     assert run("bad.ph", "--select", "PH2xx")[0] == 1

@@ -49,6 +49,8 @@ RULE = Rule.of(__name__, "error")
 
 def check(context: Context) -> Iterator[Diagnostic]:
     """Slices that may need a mask although one of their lengths is known only at launch."""
+    if any(problem.code == "PH403" and problem.severity == "error" for problem in context.program.problems):
+        return  # a length of 0 has been told of, and is none that only the launch knows
     for access, masks in masks_of(context.program).items():
         runtime = next((axis for axis, sub in enumerate(access.subs) if _is_runtime(sub)), None)
         if runtime is None:
