@@ -69,7 +69,7 @@ jobs:
       - uses: actions/setup-python@v5
         with:
           python-version: "3.12"
-      - run: pip install phobos-tools
+      - run: pip install phobos-tools        # or the wheel, path or repository that you install it from
       - run: phobos check .          # findings stand in the pull request, at their lines
       - run: phobos fmt --check .
 """
@@ -78,7 +78,7 @@ _GITLAB = """\
 phobos:
   image: python:3.12
   script:
-    - pip install phobos-tools
+    - pip install phobos-tools        # or the wheel, path or repository that you install it from
     - phobos fmt --check .
     - phobos check . --output-format gitlab --output-file phobos.json
   artifacts:
