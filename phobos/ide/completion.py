@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Literal
 
 from phobos.ide.cursor import Cursor, cursor_at
@@ -55,7 +56,7 @@ def place_of(document: Document, offset: int) -> Place:
         return place
     if place is not None:
         return place
-    for start, item in reversed(document.items):  # behind an unfinished item: its text goes on to the cursor
+    for start, item in reversed([*document.items]):  # behind an unfinished item: its text goes on to the cursor
         if start <= offset:
             between = document.text[start + len(item.text) : offset]
             if not between.strip() and item.node is not None and not item.text.rstrip().endswith("}"):
@@ -270,7 +271,7 @@ class _Maker:
             if builtin.effect == "barrier" and not statement:
                 continue
             yield self.call(builtin, rank if builtin.effect or not statement else rank + 40)
-        for place in self.document.places():
+        for place in self.document.functions():
             node = place.item.node
             if isinstance(node, tree.Function) and node.name.text and node.name.text not in CORE:
                 from phobos.ide.hover import comment_above, signature_of
@@ -282,11 +283,15 @@ class _Maker:
                 )  # fmt: skip
 
     def call(self, builtin: Builtin, rank: int) -> Completion:
-        parameters = ", ".join(f"${{{i}:{p.label}}}" for i, p in enumerate(builtin.parameters, 1))
-        example = f"{builtin.documentation}\n\n```phobos\n{builtin.example}\n```"
-        return self.plain(
-            builtin.name, "builtin", builtin.signature, example, rank, f"{builtin.name}({parameters})", builtin.name
-        )
+        documentation, snippet = _told(builtin)
+        return self.plain(builtin.name, "builtin", builtin.signature, documentation, rank, snippet, builtin.name)
+
+
+@cache
+def _told(builtin: Builtin) -> tuple[str, str]:
+    """The documentation of a built-in, and the call with places to fill in."""
+    parameters = ", ".join(f"${{{i}:{p.label}}}" for i, p in enumerate(builtin.parameters, 1))
+    return f"{builtin.documentation}\n\n```phobos\n{builtin.example}\n```", f"{builtin.name}({parameters})"
 
 
 _KINDS: dict[str, Kind] = {

@@ -42,7 +42,7 @@ class Place:
 class Document:
     """Immutable. `findings` have absolute spans, as `check.findings` gives them."""
 
-    __slots__ = ("_functions", "_held", "_starts", "findings", "items", "lines", "module", "path", "text")
+    __slots__ = ("_functions", "_items", "_starts", "findings", "lines", "module", "path", "text")
 
     def __init__(
         self, path: str, text: str, module: Module, lines: LineIndex, findings: tuple[Diagnostic, ...] = ()
@@ -52,24 +52,34 @@ class Document:
         self.module = module
         self.lines = lines
         self.findings = findings
-        self.items = tuple((start, self._item(start, item)) for start, item in module.file.items)
-        self._starts = [start for start, _ in self.items]
-        self._held = {start: item for start, item in self.items if item.node is not None}
-        self._functions: dict[str, Place] = {}
-        for place in self.places():
-            if isinstance(place.item.node, tree.Function):
-                self._functions.setdefault(place.item.node.name.text, place)
-        make_room(len(self.items))
+        self._starts = [start for start, _ in module.file.items]
+        self._items: list[tree.Item | None] = [None] * len(self._starts)  # as `_item` gives them, once asked for
+        self._functions = [
+            (index, item.node.name.text)
+            for index, (_, item) in enumerate(module.file.items)
+            if isinstance(item.node, tree.Function)
+        ]
+        make_room(len(self._starts))
 
-    def _item(self, start: int, item: tree.Item) -> tree.Item:
-        """The item with the very nodes that its program was made of: facts are keyed by node.
+    def _item(self, index: int) -> tree.Item:
+        """An item with the very nodes that its program was made of: facts are keyed by node.
 
         They are others where the parser forgot an item and parsed it again while its program was kept.
         """
-        program = None if item.node is None else self.module.known_program(start, item)
-        if program is None or program.kernel is item.node:
-            return item
-        return tree.Item(item.text, program.kernel, item.problems, item.comments)
+        known = self._items[index]
+        if known is None:
+            start, known = self.module.file.items[index]
+            program = None if known.node is None else self.module.known_program(start, known)
+            if program is not None and program.kernel is not known.node:
+                known = tree.Item(known.text, program.kernel, known.problems, known.comments)
+            self._items[index] = known
+        return known
+
+    @property
+    def items(self) -> Iterator[tuple[int, tree.Item]]:
+        """Every stretch of the text that holds anything, with where it begins."""
+        for index, start in enumerate(self._starts):
+            yield start, self._item(index)
 
     def places(self) -> Iterator[Place]:
         """Every kernel and function, at its first character."""
@@ -77,14 +87,19 @@ class Document:
             if item.node is not None:
                 yield Place(start, item, 0)
 
+    def functions(self) -> Iterator[Place]:
+        """Every function, at its first character."""
+        for index, _ in self._functions:
+            yield Place(self._starts[index], self._item(index), 0)
+
     def place(self, offset: int) -> Place | None:
         """The item that holds `offset`, or ends there."""
         index = bisect_right(self._starts, offset) - 1
         if index < 0:
             return None
-        start, item = self.items[index]
+        start, item = self._starts[index], self._item(index)
         if offset == start and index > 0 and item.node is None:
-            before, previous = self.items[index - 1]
+            before, previous = self._starts[index - 1], self._item(index - 1)
             if previous.node is not None and before + len(previous.text) == offset:
                 start, item = before, previous
         if offset > start + len(item.text):
@@ -93,7 +108,7 @@ class Document:
 
     def program(self, place: Place) -> Program | None:
         """The program of a place's kernel or function, where there is one."""
-        item = self._held.get(place.start)
+        item = self._holding(place)
         if item is None:
             return None
         program = self.module.program(place.start, item)
@@ -103,8 +118,16 @@ class Document:
 
     def program_in_sight(self, place: Place) -> Program | None:
         """A program that knows what the names in sight at a place are, and need not know more: right behind a key."""
-        item = self._held.get(place.start)
+        item = self._holding(place)
         return None if item is None else self.module.in_sight(place.start, item, place.inside)
+
+    def _holding(self, place: Place) -> tree.Item | None:
+        """The kernel or function that begins where a place's item does; the text of the place may go on behind it."""
+        index = bisect_right(self._starts, place.start) - 1
+        if index < 0 or self._starts[index] != place.start:
+            return None
+        item = self._item(index)
+        return None if item.node is None else item
 
     def row(self, place: Place, offset: int) -> int:
         """The line, counted from 1, of an offset of a place's item."""
@@ -112,4 +135,5 @@ class Document:
 
     def function(self, name: str) -> Place | None:
         """The function of that name: the first, as calls take it."""
-        return self._functions.get(name)
+        index = next((index for index, called in self._functions if called == name), None)
+        return None if index is None else Place(self._starts[index], self._item(index), 0)
