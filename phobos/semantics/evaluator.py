@@ -25,7 +25,7 @@ from phobos.semantics.conditions import (
     negation,
 )
 from phobos.semantics.knowledge import ROOT, Knowledge, split
-from phobos.semantics.poly import MOST_FACTORS, MOST_NESTED, Atom, Poly, too_deep, too_long
+from phobos.semantics.poly import MOST_BITS, MOST_FACTORS, MOST_NESTED, Atom, Poly, too_deep, too_long
 from phobos.semantics.program import Program
 from phobos.semantics.values import Context, LoopFact, Values
 from phobos.semantics.walking import blocks_of, children_of, is_bool, is_integer
@@ -34,7 +34,7 @@ from phobos.value import value
 RANGES = {"i8": (-128, 127), "u8": (0, 255), "i32": (-(2**31), 2**31 - 1)}
 COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 DEEP = f"holds a value in which more than {MOST_NESTED} others are nested, and no more are looked into"
-LONG = f"holds a product of more than {MOST_FACTORS} factors, and no more are multiplied out"
+LONG = f"holds a product of more than {MOST_FACTORS} factors or {MOST_BITS} bits, and no more are multiplied out"
 PASSES = 6
 
 Env = dict[ir.Variable, "Poly | Condition"]

@@ -20,6 +20,7 @@ Monomial = tuple[Atom, ...]  # sorted by repr, repeated for powers; () is the co
 
 MOST_NESTED = 24  # atoms inside atoms of one value
 MOST_FACTORS = 400  # atoms in all terms of one product
+MOST_BITS = 256  # of a coefficient of one product: four times what an index has
 """Values that grow beyond these are taken as atoms: twice what was said in each statement would have no end."""
 
 
@@ -221,7 +222,11 @@ def _nested_in(atom: Atom) -> int:
 def too_long(a: Poly, b: Poly) -> bool:
     """Whether a product is not to be multiplied out."""
     factors = sum(map(len, a.terms)) * len(b.terms) + sum(map(len, b.terms)) * len(a.terms)
-    return factors > MOST_FACTORS
+    return factors > MOST_FACTORS or _bits(a) + _bits(b) > MOST_BITS
+
+
+def _bits(poly: Poly) -> int:
+    return max(map(int.bit_length, poly.terms.values()), default=0)
 
 
 def _poly(operand: Poly | int) -> Poly:

@@ -140,9 +140,10 @@ def test_searches_grow_with_the_statements(searches: list[int]) -> None:
 @pytest.mark.parametrize(
     "statement", ["v = v / 3 + v / 5 + 1", "v = v * v", "v = v * 3 / 7 + v % 11", "v = (v ^ 5) + (v & 3)"]
 )
-def test_values_do_not_grow_without_end(searches: list[int], statement: str) -> None:
+@pytest.mark.parametrize("first", ["ctx.block.x + N", "3", "T", "ctx.block.x * 5"])
+def test_values_do_not_grow_without_end(searches: list[int], statement: str, first: str) -> None:
     body = f"  {statement}\n" * 60
-    text = f"kernel k(X: tensor<f32>[N]) {{\n  var v = ctx.block.x + N\n{body}  X[v] = 1.0\n}}\n"
+    text = f"@autotune(T in [3, 5])\nkernel k(X: tensor<f32>[N]) {{\n  var v = {first}\n{body}  X[v] = 1.0\n}}\n"
     findings("effort.ph", text)
     (unit,) = modules.analyse("effort.ph", text).units
     from phobos.semantics.values import values_of
