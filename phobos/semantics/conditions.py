@@ -6,11 +6,14 @@ comparison, a loaded flag) is `Opaque` and keyed by the place that computed it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Union
 
 from phobos.semantics import ir
 from phobos.semantics.poly import Poly
 from phobos.value import value
+
+MOST_COMPARISONS = 64  # in one condition: a larger one is opaque
 
 
 @value
@@ -28,12 +31,16 @@ class Compare:
 
 @value
 class All:
+    """`size` counts the comparisons in it."""
+
     parts: tuple[Condition, ...]
+    size: int
 
 
 @value
 class AnyOf:
     parts: tuple[Condition, ...]
+    size: int
 
 
 @value
@@ -106,7 +113,7 @@ def all_of(*conditions: Condition) -> Condition:
             parts.extend(condition.parts)
         else:
             parts.append(condition)
-    return parts[0] if len(parts) == 1 else All(tuple(parts)) if parts else TRUE
+    return parts[0] if len(parts) == 1 else All(tuple(parts), _size(parts)) if parts else TRUE
 
 
 def any_of(*conditions: Condition) -> Condition:
@@ -119,7 +126,16 @@ def any_of(*conditions: Condition) -> Condition:
             parts.extend(condition.parts)
         else:
             parts.append(condition)
-    return parts[0] if len(parts) == 1 else AnyOf(tuple(parts)) if parts else FALSE
+    return parts[0] if len(parts) == 1 else AnyOf(tuple(parts), _size(parts)) if parts else FALSE
+
+
+def too_large(condition: Condition) -> bool:
+    """Whether a condition is not to be looked into: what holds it twice would have no end."""
+    return isinstance(condition, (All, AnyOf)) and condition.size > MOST_COMPARISONS
+
+
+def _size(parts: Iterable[Condition]) -> int:
+    return sum(part.size if isinstance(part, (All, AnyOf)) else 1 for part in parts)
 
 
 def key_of(condition: Condition) -> tuple[object, ...]:

@@ -23,6 +23,7 @@ from phobos.semantics.conditions import (
     consequences,
     key_of,
     negation,
+    too_large,
 )
 from phobos.semantics.knowledge import ROOT, Knowledge, split
 from phobos.semantics.poly import MOST_BITS, MOST_FACTORS, MOST_NESTED, Atom, Poly, too_deep, too_long
@@ -701,6 +702,8 @@ class Evaluator(Values):
 
     def _bool(self, expression: ir.Expression, env: Env, context: Context) -> Condition:
         result = self._bool_value(expression, env, context)
+        if too_large(result):
+            result = Opaque(("expr", self._ordinal(expression)), True, expression)
         self.conditions[expression] = result
         return result
 

@@ -9,6 +9,7 @@ import pytest
 from phobos.check import Configuration, findings
 from phobos.semantics import apart, footprints, ir, meeting, solve, steady, walking, witness
 from phobos.semantics import module as modules
+from phobos.semantics.conditions import too_large
 from phobos.semantics.poly import MOST_NESTED, Poly, too_deep
 from phobos.semantics.uniformity import uniformity_of
 
@@ -151,6 +152,32 @@ def test_values_do_not_grow_without_end(searches: list[int], statement: str, fir
     polys = values_of(unit.program).polys.values()
     assert all(len(poly.text) < 100_000 for poly in polys)
     assert too_deep(*(Poly.atom("div", Poly.atom("dim", str(n)).key, ()) for n in range(MOST_NESTED + 1)))
+
+
+GUARDED = """
+@persistent
+kernel k(X: tensor<f32>[N], BAR: tensor<i32>[2]) {
+  let p = ctx.block.x
+  var c = FIRST
+STATEMENTS  if c {
+    grid_barrier(BAR)
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "statement", ["(c || p < {i}) && (c || p > {i} + 9)", "c == (p < {i})", "!(c && !(c || p < {i}))", "c != (p == {i})"]
+)
+@pytest.mark.parametrize("first", ["p < N", "X[p] > 0.5"])
+def test_conditions_do_not_grow_without_end(searches: list[int], statement: str, first: str) -> None:
+    statements = "".join(f"  c = {statement.format(i=i)}\n" for i in range(60))
+    text = GUARDED.replace("FIRST", first).replace("STATEMENTS", statements)
+    findings("effort.ph", text)
+    (unit,) = modules.analyse("effort.ph", text).units
+    from phobos.semantics.values import values_of
+
+    assert not any(map(too_large, values_of(unit.program).conditions.values()))
 
 
 def kinds(of: type) -> list[type]:
