@@ -167,7 +167,8 @@ STATEMENTS  if c {
 
 
 @pytest.mark.parametrize(
-    "statement", ["(c || p < {i}) && (c || p > {i} + 9)", "c == (p < {i})", "!(c && !(c || p < {i}))", "c != (p == {i})"]
+    "statement",
+    ["(c || p < {i}) && (c || p > {i} + 9)", "c == (p < {i})", "!(c && !(c || p < {i}))", "c != (p == {i})"],
 )
 @pytest.mark.parametrize("first", ["p < N", "X[p] > 0.5"])
 def test_conditions_do_not_grow_without_end(searches: list[int], statement: str, first: str) -> None:
