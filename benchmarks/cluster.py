@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy
 from figures import Figure, finish, machine, medians
+from products import product
 
 from phobos.runtime.cluster.connect import Cluster, cluster, visible_cards
 from phobos.runtime.cluster.executor import Workers
@@ -32,22 +33,9 @@ from phobos.runtime.tuning.tuning import How, machine_of, tune
 SHARDS = 4
 REPEATS = 5
 FLOOR = 1.8  # times as fast on two as on one
-GEMM = """
-@launch(256)
-@dynshared
-@autotune(BM in [128], BN in [128], BK in [16])
-kernel gemm(A: tensor<f32>[M, K], B: tensor<f32>[K, N], C: tensor<f32>[M, N]) {
-  let row = ctx.block.x * BM
-  let column = ctx.block.y * BN
-  var acc: tile<f32>[BM, BN] = 0.0
-  for k in range(0, K, BK) {
-    acc += dot(A[row :+ BM, k :+ BK], B[k :+ BK, column :+ BN])
-  }
-  C[row :+ BM, column :+ BN] = acc
-}
-"""
-HALVES = GEMM.replace("tensor<f32>", "tensor<f16>").replace("@launch", "@tensorcore\n@launch").replace("[16]", "[64]")
-SWEPT = GEMM.replace("@dynshared\n", "").replace("[128]", "[64, 128]").replace("[16]", "[8, 16, 32]")
+GEMM = product("@launch(256)", "@dynshared", deep=(16,))
+HALVES = product("@tensorcore", "@launch(256)", "@dynshared", dtype="f16", deep=(64,))
+SWEPT = product("@launch(256)", rows=(64, 128), columns=(64, 128), deep=(8, 16, 32))
 
 
 @dataclass(frozen=True)

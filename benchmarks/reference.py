@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from figures import Figure, finish, machine, number
+from products import product
 
 import phobos
 
@@ -49,18 +50,7 @@ kernel layer_norm(X: tensor<f32>[M, WIDTH], G: tensor<f32>[1, WIDTH], B: tensor<
 }
 """
 
-GEMM = """
-@autotune(BM in [128], BN in [128], BK in [16, 64])
-kernel gemm(A: tensor<f32>[M, K], B: tensor<f32>[K, N], C: tensor<f32>[M, N]) {
-  let row = ctx.block.x * BM
-  let column = ctx.block.y * BN
-  var acc: tile<f32>[BM, BN] = 0.0
-  for k in range(0, K, BK) {
-    acc += dot(A[row :+ BM, k :+ BK], B[k :+ BK, column :+ BN])
-  }
-  C[row :+ BM, column :+ BN] = acc
-}
-"""
+GEMM = product(deep=(16, 64))
 
 ATTENTION = """
 @autotune(BR in [128], BC in [16, 64], D in [64])

@@ -9,23 +9,11 @@ from typing import Any
 import cupy
 import numpy
 from gpu_common import finish, micros, table
+from products import product
 
 from phobos.runtime.kernel import Kernel, kernel
 
-GEMM = """
-@tensorcore
-@launch(256)
-@autotune(BM in [128], BN in [128], BK in [64])
-kernel gemm(A: tensor<f16>[M, K], B: tensor<f16>[K, N], C: tensor<f16>[M, N]) {
-  let row = ctx.block.x * BM
-  let column = ctx.block.y * BN
-  var acc: tile<f32>[BM, BN] = 0.0
-  for k in range(0, K, BK) {
-    acc += dot(A[row :+ BM, k :+ BK], B[k :+ BK, column :+ BN])
-  }
-  C[row :+ BM, column :+ BN] = acc
-}
-"""
+GEMM = product("@tensorcore", "@launch(256)", dtype="f16", deep=(64,))
 
 UNEVEN = """
 kernel uneven(X: tensor<f32>[M, N], Y: tensor<f32>[M, N]) {

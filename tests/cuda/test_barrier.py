@@ -8,6 +8,7 @@ import pytest
 from phobos.errors import LaunchError
 from phobos.runtime.cuda import driver, launch
 from phobos.runtime.kernel import kernel
+from tests.codegen.test_barrier import PASSED_ON as ON_HOST
 
 COUNTED = """
 @launch(128)
@@ -23,23 +24,7 @@ kernel counted(OUT: tensor<f32>[N], BAR: tensor<i32>[2], count: i64) {
 """
 
 # Every round each block writes its cell; after the barrier it reads its neighbour's and checks the round's number.
-PASSED_ON = """
-@launch(64)
-@persistent
-kernel passed_on(A: tensor<i32>[2, N], WRONG: tensor<i32>[N], BAR: tensor<i32>[2], rounds: i64) {
-  let b = ctx.block.x
-  let next = (b + 1) % ctx.blocks.x
-  var wrong = 0
-  for r in range(0, rounds) {
-    A[r % 2, b] = r + b
-    grid_barrier(BAR)
-    if A[r % 2, next] != r + next {
-      wrong += 1
-    }
-  }
-  WRONG[b] = wrong
-}
-"""
+PASSED_ON = ON_HOST.replace("@launch(32)", "@launch(64)")
 
 STAGED = """
 @launch(256)

@@ -177,6 +177,35 @@ def test_every_file_begins_by_saying_what_it_knows() -> None:
     assert not silent
 
 
+LONG = 600
+LONGER = {"evaluator", "footprints", "rehearsal", "shards", "uniformity"}  # one analysis each, in one walk
+
+
+def test_a_file_is_as_long_as_one_can_keep_in_mind() -> None:
+    """Whoever adds a name here has looked for the two things that the file knows."""
+    long = {path.stem for _, path in modules() if path.read_text(encoding="utf-8").count("\n") > LONG}
+    assert long <= LONGER
+
+
+@cache
+def importers() -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {name: set() for name in known()}
+    for module, path in modules():
+        for imported, _ in imports(path):
+            if imported in found and imported != module:
+                found[imported].add(module)
+    return found
+
+
+FOUND_BY_NAME = ("phobos.check.rules.", "phobos.check.render.", "phobos.cli.", "phobos.runtime.tuning.worker")
+
+
+def test_every_module_is_used() -> None:
+    """By another, or by its name: rules, renderers, commands, what a process begins with, what a library looks up."""
+    alone = {name for name, others in importers().items() if not others and not name.startswith(FOUND_BY_NAME)}
+    assert alone == {"phobos.__main__", "phobos.pygments_lexer"}
+
+
 def test_the_list_in_the_documentation_is_the_one_that_is_tested() -> None:
     text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
     at = [text.index(f"`{room.replace('.', '/')}") for room in ROOMS if room not in TOP]
