@@ -25,6 +25,8 @@ KINDS = (
     "timeout",
 )
 
+MOST_NAMED = 8  # blocks in a sentence
+
 
 @value
 class Site:
@@ -60,16 +62,16 @@ class Fault(Exception):
         self.code = code
 
 
-def block_list(blocks: Sequence[int], limit: int = 8) -> str:
+def block_list(blocks: Sequence[int]) -> str:
     """ "block 3", "blocks 0, 1 and 2", "blocks 0-5", "blocks 0, 2, 4, ... (12 in all)"."""
     blocks = sorted(blocks)
     if len(blocks) == 1:
         return f"block {blocks[0]}"
     if len(blocks) > 2 and blocks[-1] - blocks[0] == len(blocks) - 1:
         return f"blocks {blocks[0]}-{blocks[-1]}"
-    if len(blocks) <= limit:
+    if len(blocks) <= MOST_NAMED:
         return "blocks " + ", ".join(map(str, blocks[:-1])) + f" and {blocks[-1]}"
-    return "blocks " + ", ".join(map(str, blocks[: limit - 2])) + f", ... ({len(blocks)} in all)"
+    return "blocks " + ", ".join(map(str, blocks[: MOST_NAMED - 2])) + f", ... ({len(blocks)} in all)"
 
 
 def have(blocks: Sequence[int]) -> str:
