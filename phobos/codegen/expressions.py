@@ -82,7 +82,7 @@ def point(context: Context, access: ir.Access) -> str:
         assert isinstance(sub, ir.PointSub)
         at = as_type(context, sub.index, "index")
         parts.append(at if stride == "1" else f"{at} * {stride}")
-    return f"{context.base(access.base)}[{' + '.join(parts)}]"
+    return f"{context.base(access.base)}[{spelling.bare(' + '.join(parts))}]"
 
 
 def access_dtype(access: ir.Access) -> str:

@@ -352,7 +352,8 @@ def _places(context: Context) -> list[str]:
 
 def _state(entries: Sequence[Entry], block: str, blocks: str) -> str:
     groups = "groups" if any(argument.kind == "groups" for argument, _ in entries) else "nullptr"
-    return f"  ph_state state = {{stop_word, report, timeout_ns, {groups}, 0, 1, {block}, {blocks}, 0}};"
+    head = f"  ph_state state = {{stop_word, report, timeout_ns, {groups}, 0, 1,"
+    return f"{head}\n                    {block}, {blocks}, 0}};"
 
 
 def _used(body: ir.Block) -> list[tuple[str, int]]:
