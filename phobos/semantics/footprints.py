@@ -13,13 +13,15 @@ from typing import Literal
 
 from phobos.semantics import ir
 from phobos.semantics.apart import Proofs
-from phobos.semantics.conditions import Compare, polys
+from phobos.semantics.conditions import Compare, opaques, polys
+from phobos.semantics.examples import examples_of
 from phobos.semantics.flow import FIRST, FREE, NEXT, SAME, Flow, Reach, Start, flow_of
 from phobos.semantics.grid import grid_of, has_one_axis
 from phobos.semantics.knowledge import ROOT
 from phobos.semantics.masks import grid_facts
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program, fact
+from phobos.semantics.rehearsal import Touch
 from phobos.semantics.sameness import CellValues, value_key
 from phobos.semantics.steady import phase_writes_of
 from phobos.semantics.twoblocks import FEW_NODES, MOST_NODES, Cells, axes_of, cell_of, conditions_of
@@ -83,6 +85,7 @@ class Conflict:
     limit: bool = False
 
 
+DATA = ("load", "unsigned", "atomic", "var", "expr", "op", "wrap", "thread")  # kinds of atoms that may hang on it
 MOST_PAIRS = 1500  # of footprints of one tensor that are compared; beyond it the tensor is reported as not analysed
 MOST_WAYS = 4000  # in which accesses fall into one phase: every loop around both multiplies them
 MOST_CONFLICTS = 200  # of one kernel for which numbers are looked for: nobody reads more, and each is dear
@@ -547,7 +550,9 @@ class _Conflicts:
             first, second = second, first
         begins = start if isinstance(start, ir.Barrier) else None
         if unknowable is not None or cells_a is None or cells_b is None:
-            return Conflict("unknown", first, second, False, None, unknowable or "a subscript is not affine", begins)
+            reason = unknowable or "a subscript is not affine"
+            seen = self._seen((a, b), (reach_a, reach_b), begins)
+            return seen or Conflict("unknown", first, second, False, None, reason, begins)
         if "atomic" in (a.first.kind, b.first.kind):
             return Conflict(
                 "atomic", first, second, False, None, "an atomic of one block and a plain access of another", begins
@@ -559,13 +564,53 @@ class _Conflicts:
             places = (a.first.statement, a.first.kind), (b.first.statement, b.first.kind)
         meeting = search(question, cells_a, cells_b, places)
         if meeting.verdict == "unknown":
-            return Conflict("unknown", first, second, False, None, meeting.reason, begins)
+            seen = None if meeting.settled else self._seen((a, b), (reach_a, reach_b), begins)
+            return seen or Conflict("unknown", first, second, False, None, meeting.reason, begins)
+        kind = self._kind(a, b, reach_a, reach_b)
+        return Conflict(kind, first, second, not meeting.needs_data, meeting.witness(Witness), meeting.reason, begins)
+
+    def _kind(self, a: _Group, b: _Group, reach_a: Reach, reach_b: Reach) -> str:
+        """What it is called where the two meet on these ways."""
+        if "atomic" in (a.first.kind, b.first.kind):
+            return "atomic"
         around = reach_a.wraps != reach_b.wraps
-        kind = "loop" if around else "race"
         stores = a.first.kind == b.first.kind == "store"
         if stores and self._one_place(a) and (a is b or (not around and self._same_place(a, b))):
-            kind = "same-cell"
-        return Conflict(kind, first, second, not meeting.needs_data, meeting.witness(Witness), meeting.reason, begins)
+            return "same-cell"
+        return "loop" if around else "race"
+
+    def _seen(
+        self, groups: tuple[_Group, _Group], ways: tuple[Reach, Reach], begins: ir.Barrier | None
+    ) -> Conflict | None:
+        """The conflict, where a launch shows the two at one cell with nothing to order them.
+
+        What is loaded is made up there: a place that hangs on it shows nothing. A launch has all the barriers.
+        """
+        first, second = sorted((group.first for group in groups), key=lambda one: self._order[one.statement])
+        placed = [poly for one in (first, second) for axis in one.axes if axis is not None for poly in axis]
+        made_up = any(poly.mentions(kind) for poly in placed for kind in ("load", "unsigned", "param", "thread"))
+        if self.chosen or made_up or self.flow is not flow_of(self.program):
+            return None
+        example = examples_of(self.program).of(_touch(first), _touch(second), begins)
+        if example is None:
+            return None
+        axis = next(axis for axis, (one, other) in enumerate(zip(*example.met.blocks)) if one != other)
+        one, other = (block[axis] for block in example.met.blocks)
+        witness = Witness((one, other), example.counts[axis], example.sizes, example.met.cell)
+        kind = self._kind(*groups, *ways)
+        return Conflict(kind, first, second, not self._needs_data(groups, ways), witness, "", begins)
+
+    def _needs_data(self, groups: tuple[_Group, _Group], ways: tuple[Reach, Reach]) -> bool:
+        """Whether contents, or what atomics answer, may have a say in where blocks touch what, or in whether."""
+        read = {s.result for s in self._atomics} & _variables_read(self.program)
+        guards = [condition for group in groups for condition in conditions_of(group.context)]
+        guards += [condition for way in ways for condition in way.conditions]
+        around = [poly for guard in guards for poly in polys(guard)]
+        around += [poly for group in groups for at in group.context.chain() for poly in at.given]
+        around += [poly for group in groups for axis in group.axes for poly in axis]
+        return bool(read) or any(opaques(guard) for guard in guards) or any(
+            poly.mentions(kind) for poly in around for kind in DATA
+        )
 
     def _one_place(self, group: _Group) -> bool:
         """Whether the place of a store is the same for all blocks."""
@@ -697,11 +742,8 @@ def _idle_axes_of(program: Program) -> frozenset[int]:
     """The axes whose block index is read into names that nothing reads: all blocks along them do the same."""
     unread: set[int] = set()
     used: set[int] = set()
-    read: set[ir.Variable] = set()
-    evaluated = all_evaluated(program)
-    for inside in evaluated.values():
-        read.update(e.variable for e in inside if isinstance(e, ir.VariableRef))
-    for statement, inside in evaluated.items():
+    read = _variables_read(program)
+    for statement, inside in all_evaluated(program).items():
         if isinstance(statement, ir.Atomic):
             return frozenset()  # each block gets an answer of its own
         lone = isinstance(statement, ir.Define) and statement.variable not in read
@@ -709,6 +751,18 @@ def _idle_axes_of(program: Program) -> frozenset[int]:
             if isinstance(expression, ir.BlockIndex):
                 (unread if lone else used).add(expression.axis)
     return frozenset(unread - used)
+
+
+def _touch(footprint: Footprint) -> Touch:
+    """An access as launches tell it."""
+    return footprint.statement, footprint.kind, footprint.evaluated if footprint.kind == "load" else None
+
+
+@fact
+def _variables_read(program: Program) -> frozenset[ir.Variable | None]:
+    """The variables whose value anything asks for."""
+    evaluated = all_evaluated(program).values()
+    return frozenset(one.variable for inside in evaluated for one in inside if isinstance(one, ir.VariableRef))
 
 
 def _gravity(conflict: Conflict) -> tuple[bool, bool, bool]:

@@ -3,7 +3,7 @@
 What two stores put in a cell may be one number although no two expressions look alike: a value that was stored, read
 back and stored again is the same value. And what tells two blocks apart at one branch need not do so in the end: they
 may have left before, or never come there. Carrying it out shows both. One block runs after another from barrier to
-barrier, which is an order that a launch may take. Floats are Python's, contents are made up.
+barrier, with turns between atomics, which is an order that a launch may take. Floats are Python's, contents made up.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from math import exp, isfinite, isnan, lcm, log, prod, sqrt, tanh
 from operator import eq, ge, gt, le, lt, ne, neg
 
 from phobos.semantics import ir
+from phobos.semantics.clocks import Clocks, Moment, ordered
 from phobos.semantics.grid_constants import grid_constants_of
 from phobos.semantics.program import Program, fact
 from phobos.semantics.values import statements_in, walk, written_tensors
@@ -27,9 +28,11 @@ WIDTHS = {"i8": (-1 << 7, 8), "u8": (0, 8), "i32": (-1 << 31, 32), "i64": (-1 <<
 FLOATS = {"f16": "e", "f32": "f", "f64": "d", "bf16": "f"}
 
 Scalar = int | float | None  # None: not known
-Running = Generator[ir.Barrier, None, str]
-Place = tuple[ir.Statement, str]  # an access: a statement, and "load" or "store"
+Running = Generator[ir.Barrier | None, None, str]  # None: it has done an atomic, and others have their turn
+Place = tuple[ir.Statement, str]  # an access: a statement, and "load", "store" or "atomic"
 Pair = frozenset[Place]  # one, or two
+Touch = tuple[ir.Statement, str, ir.Access | None]  # a place, and which of its loads
+Who = tuple[int, Moment]  # a block by its number, and what it has heard of others
 Contents = Callable[[int, int, bool], Scalar]  # of a tensor's number, a cell's, and whether it holds floats
 
 
@@ -46,6 +49,10 @@ Value = Scalar | Tile
 
 class _Stop(Exception):
     """The rehearsal cannot go on: too long, or what comes next is not known."""
+
+
+class _Refused(_Stop):
+    """A divisor is 0."""
 
 
 def reads_what_is_written(program: Program, expression: ir.Expression) -> bool:
@@ -86,19 +93,32 @@ def reads_what_is_written(program: Program, expression: ir.Expression) -> bool:
 
 
 @value
+class Met:
+    """Two blocks that raced, and the cell at which they did."""
+
+    blocks: tuple[tuple[int, ...], tuple[int, ...]]
+    cell: tuple[int, ...]
+
+
+@value
 class Seen:
     """What happened in one launch: pairs of accesses by which two blocks met in a cell in one phase, and how it ended.
 
-    `differ`: stores that put different numbers there; `unclear`: what they put there is not known. `parted`: the
-    barriers that some blocks wait at for ever, the others having ended or come to another. `stopped`: it was not
-    carried to its end.
+    `differ`: stores that put different numbers there; `unclear`: what they put there is not known. `races`: an example
+    for each pair that nothing ordered and each barrier that the phase began at (None: the start of the kernel), stores
+    of one number left out. `parted`: the barriers that some blocks wait at for ever, the others having ended or come
+    to another. `stopped`: it was not carried to its end. `refused`: a step, a divisor or a point was none.
+    `spent`: elements computed and statements run.
     """
 
     met: frozenset[Pair]
     differ: frozenset[Pair]
     unclear: frozenset[Pair]
+    races: Mapping[tuple[frozenset[Touch], ir.Barrier | None], Met]
     parted: frozenset[ir.Barrier]
     stopped: bool
+    refused: bool
+    spent: int
 
 
 class Rehearsals:
@@ -108,17 +128,20 @@ class Rehearsals:
         self._program = program
         self._known: dict[object, Seen] = {}
 
-    def seen(self, which: int, sizes: Mapping[str, int], counts: Sequence[int]) -> Seen | None:
+    def seen(
+        self, which: int, sizes: Mapping[str, int], counts: Sequence[int], last_first: bool = False
+    ) -> Seen | None:
         """One launch with the contents of that number; None where there were too many already.
 
-        `sizes`: extents and parameters by name (others are made up), `counts` the grid.
+        `sizes`: extents and parameters by name (others are made up), `counts` the grid. With `last_first` the last
+        block has the first turn.
         """
-        key = which, tuple(counts), tuple(sorted(sizes.items()))
+        key = which, tuple(counts), tuple(sorted(sizes.items())), last_first
         known = self._known.get(key)
         if known is None:
             if len(self._known) >= MOST_LAUNCHES:
                 return None
-            known = self._known[key] = _Launch(self._program, *VARIANTS[which], sizes, counts).run()
+            known = self._known[key] = _Launch(self._program, *VARIANTS[which], sizes, counts).run(last_first)
         return known
 
     def meeting(self, one: Place, other: Place, sizes: Mapping[str, int], counts: Sequence[int]) -> str:
@@ -163,6 +186,8 @@ def _nought(tensor: int, flat: int, is_float: bool) -> Scalar:
 VARIANTS: tuple[tuple[Contents, int], ...] = ((_mixed, 8), (_counted, 3), (_nought, 13))
 """Contents, and the extents where nobody asks for one."""
 
+NOUGHT = 2  # the contents with which counters begin at 0
+
 
 class _Launch:
     def __init__(
@@ -189,7 +214,7 @@ class _Launch:
                 size = 0  # every read of it is of a value that is not known
             self.memory[name] = [0 if name in barriers else contents(number, flat, is_float) for flat in range(size)]
         self.work = MOST_WORK
-        self.touched: dict[tuple[str, int], dict[Place, dict[tuple[int, ...], list[Scalar]]]] = {}
+        self.touched: dict[tuple[str, int], dict[Touch, dict[Who, list[Scalar]]]] = {}
         self.watched = {
             s.access.base.name
             for s in statements_in(program)
@@ -198,6 +223,11 @@ class _Launch:
         self.met: set[Pair] = set()
         self.differ: set[Pair] = set()
         self.unclear: set[Pair] = set()
+        self.races: dict[tuple[frozenset[Touch], ir.Barrier | None], Met] = {}
+        self.begins: ir.Barrier | None = None
+        self.refused = False
+        self.blocks: list[tuple[int, ...]] = []
+        self.clocks: Clocks | None = None
 
     def _extent(self, extent: int | ir.Dim | ir.Constant) -> int:
         if isinstance(extent, int):
@@ -206,66 +236,111 @@ class _Launch:
             return self.sizes[extent.name]
         return self.constants[extent.name]
 
-    def run(self) -> Seen:
-        """All blocks, from barrier to barrier, as long as they come to one and the same; of too many none."""
+    def run(self, last_first: bool = False) -> Seen:
+        """All blocks, from barrier to barrier, as long as they come to one and the same; of too many none.
+
+        Between atomics they take turns: who waits for another by one sees what that one does.
+        """
         if prod(self.counts) > MOST_WORK:
-            return Seen(frozenset(), frozenset(), frozenset(), frozenset(), True)
-        ids = product(*(range(count) for count in self.counts))
-        live: dict[tuple[int, ...], Running] = {one: _Block(self, one).block(self.program.body) for one in ids}
+            return Seen(frozenset(), frozenset(), frozenset(), {}, frozenset(), True, False, 0)
+        self.blocks = [*product(*(range(count) for count in self.counts))]
+        if any(isinstance(s, ir.Atomic) for s in statements_in(self.program)):
+            self.clocks = Clocks(len(self.blocks))
+        order = [*enumerate(self.blocks)]
+        if last_first:
+            order.reverse()
+        live = {one: _Block(self, one, index).block(self.program.body) for one, index in order}
         parted: frozenset[ir.Barrier] = frozenset()
         stopped = False
         while live:
             at: set[ir.Barrier | None] = set()
-            for one, running in [*live.items()]:
-                where = None
-                try:
-                    where = next(running, None)
-                except (_Stop, ArithmeticError, RecursionError):
-                    stopped = True  # what the others do in this phase is seen all the same
-                at.add(where)
-                if where is None:
-                    del live[one]
+            under_way = [*live]
+            while under_way:
+                for one in [*under_way]:
+                    where: ir.Barrier | None = None
+                    try:
+                        where = next(live[one])
+                        if where is None:
+                            continue
+                    except StopIteration:
+                        del live[one]
+                    except (_Stop, ArithmeticError, RecursionError) as error:
+                        self.refused |= isinstance(error, _Refused)
+                        stopped = True  # what the others do in this phase is seen all the same
+                        del live[one]
+                    under_way.remove(one)
+                    at.add(where)
             self._judge()
             if stopped:
                 break
             if len(at) > 1:
                 parted = frozenset(barrier for barrier in at if barrier is not None)
                 break
-        return Seen(frozenset(self.met), frozenset(self.differ), frozenset(self.unclear), parted, stopped)
+            self.begins = at.pop()
+            if self.clocks is not None:
+                self.clocks.barrier()
+        return Seen(
+            frozenset(self.met), frozenset(self.differ), frozenset(self.unclear), self.races, parted, stopped,
+            self.refused, MOST_WORK - max(0, self.work),
+        )  # fmt: skip
 
-    def note(self, name: str, flat: int, place: Place, block: tuple[int, ...], held: Scalar) -> None:
+    def note(self, name: str, flat: int, touch: Touch, block: int, held: Scalar) -> None:
         """A block touches a cell. Of many blocks that do it in one way the first few stand for all."""
-        by_block = self.touched.setdefault((name, flat), {}).setdefault(place, {})
-        if block in by_block:
-            if held not in by_block[block][-MOST_ALIKE:]:
-                by_block[block].append(held)
-        elif len(by_block) < MOST_ALIKE:
-            by_block[block] = [held]
+        by_block = self.touched.setdefault((name, flat), {}).setdefault(touch, {})
+        who = block, () if self.clocks is None else self.clocks.moment(block)
+        if who in by_block:
+            if held not in by_block[who][-MOST_ALIKE:]:
+                by_block[who].append(held)
+        elif len(by_block) < MOST_ALIKE * (1 if self.clocks is None else MOST_ALIKE):
+            by_block[who] = [held]
+
+    def atomic(self, name: str, flat: int, statement: ir.Atomic, block: int) -> None:
+        """A block does an atomic on a cell."""
+        if name in self.watched:
+            self.note(name, flat, (statement, "atomic", None), block, None)
+        if self.clocks is not None:
+            self.clocks.atomic(block, name, flat)
 
     def _judge(self) -> None:
         """Compare what blocks did to each cell in the phase that ends."""
-        for (name, _), places in self.touched.items():
+        for (name, flat), touches in self.touched.items():
             kind = self.program.tensors[name].dtype
-            for one, mine in places.items():
+            for one, mine in touches.items():
                 if one[1] != "store":
                     continue
-                for other, theirs in places.items():
-                    pair = frozenset((one, other))
-                    if pair in self.differ or (other[1] == "load" and pair in self.met):
-                        continue
-                    for block, another in product(mine, theirs):
-                        if block != another:
-                            self.met.add(pair)
-                            if other[1] == "store":
-                                for number, number_ in product(mine[block], theirs[another]):
-                                    self._compare(pair, number, number_, kind)
+                for other, theirs in touches.items():
+                    told = frozenset((one, other)), self.begins
+                    if told not in self.races:
+                        raced = self._raced((one, mine), (other, theirs), kind)
+                        if raced is not None:
+                            self.races[told] = Met(raced, _cell_at(flat, self.shapes[name]))
         self.touched.clear()
 
-    def _compare(self, pair: Pair, one: Scalar, other: Scalar, kind: str) -> None:
+    def _raced(
+        self, store: tuple[Touch, dict[Who, list[Scalar]]], other: tuple[Touch, dict[Who, list[Scalar]]], kind: str
+    ) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        """Two blocks that touch a cell unordered, and where both store to it with two numbers."""
+        pair = frozenset((store[0][:2], other[0][:2]))
+        for (block, when), (another, then) in product(store[1], other[1]):
+            if block == another or ordered(block, when, another, then):
+                continue
+            self.met.add(pair)
+            differ = other[0][1] != "store"
+            if not differ:
+                for number, number_ in product(store[1][block, when], other[1][another, then]):
+                    differ = self._compare(pair, number, number_, kind) or differ
+            if differ:
+                return self.blocks[block], self.blocks[another]
+        return None
+
+    def _compare(self, pair: Pair, one: Scalar, other: Scalar, kind: str) -> bool:
+        """Whether two stores are seen to put different numbers there."""
         if one is None or other is None:
             self.unclear.add(pair)
         elif _kept(one, kind) != _kept(other, kind):
             self.differ.add(pair)
+            return True
+        return False
 
     def spend(self, amount: int) -> None:
         self.work -= amount
@@ -298,11 +373,12 @@ def _wrapped(number: int, kind: str) -> int:
 class _Block:
     """One block of the launch, and what its variables hold."""
 
-    def __init__(self, launch: _Launch, index: tuple[int, ...]) -> None:
+    def __init__(self, launch: _Launch, number: int, index: tuple[int, ...]) -> None:
         self.launch = launch
+        self.number = number
         self.index = index
         self.held: dict[ir.Variable, Value] = {}
-        self.views: dict[ir.Variable, tuple[ir.Tensor | ir.Variable, list[range]]] = {}
+        self.views: dict[ir.Variable, tuple[ir.Access, list[range]]] = {}
         self.at: ir.Statement | None = None
 
     # --- statements -------------------------------------------------------------------------------
@@ -322,7 +398,7 @@ class _Block:
             case ir.Define(variable=variable, value=new):
                 self.held[variable] = self._fitting(variable, None if new is None else self.value(new))
             case ir.DefineView(variable=variable, access=access):
-                self.views[variable] = access.base, self._spans(access)
+                self.views[variable] = access, self._spans(access)
             case ir.Assign(variable=variable, op=op, value=new):
                 result = self.value(new)
                 if op is not None:
@@ -332,10 +408,11 @@ class _Block:
                 self._store(statement)
             case ir.Barrier():
                 yield statement
-            case ir.Atomic(kind=kind, tensor=tensor, index=index, operands=operands, result=result_):
-                old = self._atomic(kind, tensor, self.value(index), [self.value(one) for one in operands])
+            case ir.Atomic(index=index, operands=operands, result=result_):
+                old = self._atomic(statement, self.value(index), [self.value(one) for one in operands])
                 if result_ is not None:
                     self.held[result_] = old
+                yield None
             case ir.If(condition=condition, then=then, otherwise=otherwise):
                 return (yield from self.block(then if self._holds(condition) else otherwise))
             case ir.For() | ir.While():
@@ -356,6 +433,7 @@ class _Block:
         if isinstance(statement, ir.For):
             current, end, step = (self._number(one) for one in (statement.lo, statement.hi, statement.step))
             if step <= 0:
+                self.launch.refused = True
                 raise _Stop
         while True:
             self.launch.spend(1)
@@ -396,22 +474,26 @@ class _Block:
         spans = self._spans(access)
         shape, memory, name = self._base(access.base)
         if statement.op is not None:
-            old = self._read(access.base, spans, access.is_point)
+            old = self._read(access, spans)
             new = self._binary(statement.op, old, new, statement.value.type)
         if isinstance(new, Tile):
             _demand_fits(new, tuple(map(len, spans)))
         for at, flat in self._cells(spans, shape):
             if flat is None or flat >= len(memory):
+                self.launch.refused |= flat is None and access.is_point
                 continue
             cell = new.cells[_place(at, new.shape)] if isinstance(new, Tile) else new
             memory[flat] = cell
             if name:
-                self.launch.note(name, flat, (statement, "store"), self.index, cell)
+                self.launch.note(name, flat, (statement, "store", None), self.number, cell)
 
-    def _atomic(self, kind: str, tensor: ir.Tensor, index: Value, operands: list[Value]) -> Scalar:
-        memory = self.launch.memory[tensor.name]
+    def _atomic(self, statement: ir.Atomic, index: Value, operands: list[Value]) -> Scalar:
+        kind, name = statement.kind, statement.tensor.name
+        memory = self.launch.memory[name]
         if not isinstance(index, int) or not 0 <= index < len(memory):
+            self.launch.refused |= isinstance(index, int) and bool(memory)
             return None
+        self.launch.atomic(name, index, statement, self.number)
         old = memory[index]
         new = operands[-1]
         if not isinstance(old, int) or not all(isinstance(one, int) for one in operands):
@@ -458,15 +540,16 @@ class _Block:
                 flat = None if flat is None or not 0 <= index < extent else flat * extent + index
             yield at, flat
 
-    def _read(self, base: ir.Tensor | ir.Variable, spans: list[range], is_point: bool) -> Value:
-        shape, memory, name = self._base(base)
-        outside = None if is_point else 0
+    def _read(self, access: ir.Access, spans: list[range]) -> Value:
+        shape, memory, name = self._base(access.base)
+        outside = None if access.is_point else 0
         cells: list[Scalar] = []
         for _, flat in self._cells(spans, shape):
             cells.append(outside if flat is None else memory[flat] if flat < len(memory) else None)
+            self.launch.refused |= flat is None and access.is_point
             if name in self.launch.watched and flat is not None and self.at is not None:
-                self.launch.note(name, flat, (self.at, "load"), self.index, None)
-        return cells[0] if is_point else Tile(tuple(map(len, spans)), cells)
+                self.launch.note(name, flat, (self.at, "load", access), self.number, None)
+        return cells[0] if access.is_point else Tile(tuple(map(len, spans)), cells)
 
     # --- values -----------------------------------------------------------------------------------
 
@@ -504,9 +587,9 @@ class _Block:
                 return launch.counts[axis]
             case ir.VariableRef(variable=variable):
                 view = self.views.get(variable)
-                return self.held.get(variable) if view is None else self._read(view[0], view[1], False)
+                return self.held.get(variable) if view is None else self._read(*view)
             case ir.Load(access=access):
-                return self._read(access.base, self._spans(access), access.is_point)
+                return self._read(access, self._spans(access))
             case ir.UnaryOp(op=op, operand=operand):
                 return self._each(UNARY[op], self.value(operand))
             case ir.BinaryOp(op=op, left=left, right=right):
@@ -589,6 +672,15 @@ def _demand_fits(tile: Tile, shape: tuple[int, ...]) -> None:
         raise _Stop
 
 
+def _cell_at(flat: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The indices of a cell by its number, row by row."""
+    cell: list[int] = []
+    for extent in reversed(shape):
+        cell.append(flat % extent)
+        flat //= extent
+    return tuple(reversed(cell))
+
+
 def _place(at: tuple[int, ...], shape: tuple[int, ...]) -> int:
     flat = 0
     for index, length in zip(at, shape):
@@ -622,7 +714,7 @@ def _computed(op: str, x: int | float, y: int | float, dtype: str) -> Scalar:
             if isinstance(x, float) or isinstance(y, float):
                 return x / y if y else None
             if not y:
-                raise _Stop
+                raise _Refused
             quotient = abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
             return quotient if op == "/" else x - quotient * y
         case "<" | "<=" | ">" | ">=" | "==" | "!=":

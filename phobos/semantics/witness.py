@@ -55,7 +55,7 @@ class Question:
 class Meeting:
     """`verdict`: "always" (allowed sizes at which two blocks meet), or "unknown" with its reason.
 
-    `needs_data`: some condition on loaded data must hold for it.
+    `needs_data`: some condition on loaded data must hold for it. `settled`: no example changes that it is unknown.
     """
 
     verdict: str
@@ -65,6 +65,7 @@ class Meeting:
     sizes: tuple[tuple[str, int], ...]
     cell: tuple[int, ...]
     reason: str
+    settled: bool = False
 
     @property
     def rank(self) -> int:
@@ -85,8 +86,8 @@ class Box:
     at: Assignment
 
 
-def _unknown(reason: str) -> Meeting:
-    return Meeting("unknown", False, (0, 0), 0, (), (), reason)
+def _unknown(reason: str, settled: bool = False) -> Meeting:
+    return Meeting("unknown", False, (0, 0), 0, (), (), reason, settled)
 
 
 @fact
@@ -104,7 +105,7 @@ def search(question: Question, a: Cells, b: Cells, places: tuple[Place, Place] |
         return _unknown(f"a subscript {question.values.why_opaque(placed)}")
     stored = [one.value.type for one, kind in places or () if kind == "store" and isinstance(one, ir.Store)]
     if len(stored) == 2 and any(isinstance(one, ir.ErrorT) for one in stored):
-        return _unknown("what is stored is in error already")
+        return _unknown("what is stored is in error already", True)
     guards = [condition for cells in (a, b) for condition in (*conditions_of(cells.context), *cells.reach.conditions)]
     around = [poly for guard in guards for poly in polys(guard)]
     if any(poly.mentions(kind) for poly in around for kind in OPAQUE):
@@ -146,9 +147,9 @@ def search(question: Question, a: Cells, b: Cells, places: tuple[Place, Place] |
     if met is None:
         return _unknown(rehearsed.reason)
     if question.chosen and apart:
-        return _unknown("two blocks meet in some grids and sizes, and not in others")
+        return _unknown("two blocks meet in some grids and sizes, and not in others", True)
     if params and not all(without.values()):
-        return _unknown(f"two blocks meet for some values of `{params[0]}`, and not for others")
+        return _unknown(f"two blocks meet for some values of `{params[0]}`, and not for others", True)
     return met
 
 

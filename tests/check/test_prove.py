@@ -16,12 +16,14 @@ from tests.check.markdown import Case, cases, configured
 
 FOLDER = Path(__file__).parent
 HAPPEN = ("PH203", "PH204", "PH205", "PH215", "PH501", "PH502", "PH503")
-# All but the one case whose hang needs an array full of sevens, which the search does not try.
+# All but the one case whose hang needs an array full of sevens, which the search does not try; and what does not run.
 CASES = [
     case
     for name in ("barriers.md", "races.md", "catalogue.md")
     for case in cases(FOLDER / name)
-    if any(f"error[{code}]" in case.text for code in HAPPEN) and "7 {  // error[PH203] | warning" not in case.text
+    if any(f"error[{code}]" in case.text for code in HAPPEN)
+    and "7 {  // error[PH203] | warning" not in case.text
+    and "error[PH1" not in case.text
 ]
 
 

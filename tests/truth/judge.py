@@ -12,8 +12,8 @@ kernel with atomics runs under round robin, the adversarial scheduler and `SEEDS
 but one schedule. Where the schedules leave different results, the order of atomics decides: no fault, but no correct
 kernel either.
 
-An error claims that some run fails. Before it is called false, `second_look` tries more: other contents, larger
-sizes and grids.
+An error claims that some run fails. Before it is called false, `second_look` tries more: the example that it gives,
+other contents, larger sizes and grids.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ GRIDS = (1, 2, 3, 4, 5)
 MORE_GRIDS = (2, 3, 9, 12)
 LARGEST_GRID = 130  # where a number in the text speaks of a block that smaller ones do not have
 PLANES = ((1, 2, 1), (2, 2, 1), (3, 2, 1), (2, 3, 1))
+EXAMPLE = re.compile(r"for example with (\d+) blocks?((?:, \w+ = -?\d+)*)")
 STEPS = 60_000
 PATH = "<truth>"
 
@@ -165,12 +166,25 @@ def second_look(sample: Sample, found: list[Diagnostic] | None) -> bool:
         more = [most * n + d for n in (1, 2, 4, 6) for d in (0, 1)]
         sizes["N"] = tuple(sorted({*few, *kept, *more, *counts}))  # the last cell has a block where there are as many
     sizes |= {name: (2, *counts, 16) for name in ("S", "M") if name in sizes}  # or fewer blocks than it takes
+    for claimed in found or ():
+        for note in claimed.notes if claimed.severity == "error" else ():
+            example = EXAMPLE.search(note)
+            if example is not None:
+                told = dict(part.strip().split(" = ") for part in (example[2] or "").split(",") if part)
+                at = {name: (int(told[name]),) if name in told else numbers for name, numbers in sizes.items()}
+                given = {name: (int(told[name]),) if name in told else n for name, n in parameters.items()}
+                if _fails(replace(sample, sizes=at, parameters=given), found, (int(example[1]),)):
+                    return True
     for content in ("random", "zeros", "ones", "large"):
         fills = {name: fill if fill in ("zeros", "iota") else content for name, fill in sample.fills.items()}
         wider = replace(sample, fills=fills, sizes=sizes, parameters=parameters)
-        if judge(wider, found, counts).failures.keys() & {"deadlock", "race"}:
+        if _fails(wider, found, counts):
             return True
     return False
+
+
+def _fails(sample: Sample, found: list[Diagnostic] | None, counts: Sequence[int]) -> bool:
+    return bool(judge(sample, found, counts).failures.keys() & {"deadlock", "race"})
 
 
 def differs_up_to(sample: Sample, line: int) -> bool | None:
