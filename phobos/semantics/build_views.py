@@ -32,6 +32,7 @@ def stores_under_views(b: Build, body: ir.Block) -> None:
 class _Views:
     def __init__(self, b: Build) -> None:
         self.b = b
+        self._used: dict[ir.Expression, Live] = {}  # every loop around it comes by twice
 
     def block(self, block: ir.Block, after: Live, on_break: Live, on_continue: Live, on_leave: Live) -> Live:
         """The views that are live before a block, from those live behind it and at its ways out."""
@@ -86,10 +87,13 @@ class _Views:
         return live
 
     def used(self, expression: ir.Expression) -> Live:
-        found: Live = {}
-        for inner in walk(expression):
-            if isinstance(inner, ir.VariableRef) and inner.variable in self.b.views:
-                found[inner.variable] = inner.span
+        found = self._used.get(expression)
+        if found is None:
+            found = self._used[expression] = {
+                inner.variable: inner.span
+                for inner in walk(expression)
+                if isinstance(inner, ir.VariableRef) and inner.variable in self.b.views
+            }
         return found
 
     def stored(self, base: ir.Tensor | ir.Variable, place: Span, calls: tuple[Span, ...], live: Live) -> None:

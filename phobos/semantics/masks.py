@@ -86,6 +86,7 @@ def accesses_of(program: Program) -> Iterator[ir.Access]:
             yield statement.access
 
 
+@fact
 def grid_facts(program: Program) -> tuple[Poly, ...]:
     """What the launch sees to: no more blocks than the text says, never negative where it does."""
     grid = grid_of(program)
@@ -96,6 +97,7 @@ def grid_facts(program: Program) -> tuple[Poly, ...]:
     return tuple({limit.key: limit for limit in found}.values())[:MOST_LIMITS]
 
 
+@fact
 def cap_facts(program: Program) -> tuple[Poly, ...]:
     """Those that hold in every launch: a caller may ask for more blocks than the spans that are stored need."""
     grid = grid_of(program)

@@ -51,7 +51,7 @@ class Poly:
 
     @staticmethod
     def atom(*parts: object) -> Poly:
-        return _of_sum({(parts,): 1})
+        return _of({(parts,): 1})
 
     # --- identity ---------------------------------------------------------------------------------
 
@@ -79,19 +79,27 @@ class Poly:
     # --- arithmetic -------------------------------------------------------------------------------
 
     def __add__(self, other: Poly | int) -> Poly:
-        terms = dict(self.terms)
+        terms = self.terms.copy()
         for monomial, coefficient in other.terms.items() if isinstance(other, Poly) else (((), other),):
-            terms[monomial] = terms.get(monomial, 0) + coefficient
-        return _of_sum(terms)
+            known = terms.get(monomial, 0) + coefficient
+            if known:
+                terms[monomial] = known
+            else:
+                terms.pop(monomial, None)
+        return _of(terms)
 
     def __neg__(self) -> Poly:
-        return _of_sum({m: -c for m, c in self.terms.items()})
+        return _of({m: -c for m, c in self.terms.items()})
 
     def __sub__(self, other: Poly | int) -> Poly:
-        terms = dict(self.terms)
+        terms = self.terms.copy()
         for monomial, coefficient in other.terms.items() if isinstance(other, Poly) else (((), other),):
-            terms[monomial] = terms.get(monomial, 0) - coefficient
-        return _of_sum(terms)
+            known = terms.get(monomial, 0) - coefficient
+            if known:
+                terms[monomial] = known
+            else:
+                terms.pop(monomial, None)
+        return _of(terms)
 
     def __mul__(self, other: Poly | int) -> Poly:
         other = _poly(other)
@@ -160,7 +168,7 @@ class Poly:
                 if other is None:
                     kept[monomial] = c
                 else:
-                    changed.append(other if c == 1 else _of_sum({m: c * k for m, k in other.terms.items()}))
+                    changed.append(other if c == 1 else _of({m: c * k for m, k in other.terms.items()}))
                 continue
             replacements = [(atom, replace(atom)) for atom in monomial]
             if all(replacement is None for _, replacement in replacements):
@@ -193,8 +201,13 @@ class Poly:
 
 def _of_sum(terms: dict[Monomial, int]) -> Poly:
     """The polynomial of terms that nobody else has, zeros among them."""
+    return _of({m: c for m, c in terms.items() if c} if 0 in terms.values() else terms)
+
+
+def _of(terms: dict[Monomial, int]) -> Poly:
+    """The same where no coefficient is zero."""
     made = Poly.__new__(Poly)
-    made.terms = {m: c for m, c in terms.items() if c} if 0 in terms.values() else terms
+    made.terms = terms
     made._key = made._text = made._atoms = made._kinds = None
     return made
 
