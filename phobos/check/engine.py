@@ -15,7 +15,7 @@ from phobos.check.rule import Context, FixedGrid
 from phobos.check.suppressions import MARK, Suppressions
 from phobos.diagnostic import Diagnostic, Edit, Fix, Related, Span
 from phobos.semantics import module as modules
-from phobos.semantics.program import Problem, Program, Settings
+from phobos.semantics.program import Program, Settings
 from phobos.syntax import tree
 from phobos.syntax.lines import LineIndex
 
@@ -55,7 +55,7 @@ def findings_of(module: modules.Module, configuration: Configuration) -> list[Di
     found += syntax_findings(path, module.file)
     for unit in module.units:
         for problem in unit.problems:
-            found.append(worded(problem).map_spans(lambda span, unit=unit: module.absolute(unit, span)))  # type: ignore[misc]
+            found.append(registry.worded(problem).map_spans(lambda span, unit=unit: module.absolute(unit, span)))  # type: ignore[misc]
         for diagnostic in diagnostics_of(context_of(module, unit, configuration)):
             found.append(diagnostic.map_spans(lambda span, unit=unit: module.absolute(unit, span)))  # type: ignore[misc]
     found = first_to_speak(distinct(found))
@@ -140,7 +140,7 @@ def _conflicts(context: Context) -> Iterator[None]:
 
 
 def _told(context: Context, found: list[Diagnostic]) -> list[Diagnostic]:
-    told = [*map(worded, context.program.problems), *found]
+    told = [*map(registry.worded, context.program.problems), *found]
     if any((d.severity == "error" and d.code.startswith("PH2")) or d.code in ("PH211", "PH212") for d in told):
         found = [d for d in found if d.code != "PH210"]  # first what hangs, or says the same more closely
     return found
@@ -205,14 +205,6 @@ def local_checks() -> list[Check]:
 
 
 _CHECKS: list[Check] = []
-
-
-def worded(problem: Problem) -> Diagnostic:
-    """A builder's problem as a finding of the rule of its code."""
-    return Diagnostic(
-        problem.code, registry.names()[problem.code], problem.severity, problem.message, problem.span, problem.label,
-        problem.related, problem.notes, problem.help, problem.fix, problem.tags,
-    )  # fmt: skip
 
 
 def distinct(found: Iterable[Diagnostic]) -> list[Diagnostic]:

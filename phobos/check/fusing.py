@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from phobos.check.engine import worded
+from phobos.check.registry import worded
 from phobos.diagnostic import Diagnostic, Related
 from phobos.semantics.module import Module
 from phobos.semantics.orders import order_called

@@ -10,10 +10,14 @@ import os
 from functools import cache
 from importlib import import_module
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from phobos.check.rule import Rule, split
-from phobos.diagnostic import Severity
+from phobos.diagnostic import Diagnostic, Severity
 from phobos.value import value
+
+if TYPE_CHECKING:
+    from phobos.semantics.program import Problem
 
 # The rules with a `check`. A house test compares this with the modules.
 FACT_RULES = tuple(
@@ -140,3 +144,11 @@ def _fenced(text: str, info: str) -> tuple[str, ...]:
         else:
             current.append(line)
     return tuple(blocks)
+
+
+def worded(problem: Problem) -> Diagnostic:
+    """A builder's problem as a finding of the rule of its code."""
+    return Diagnostic(
+        problem.code, names()[problem.code], problem.severity, problem.message, problem.span, problem.label,
+        problem.related, problem.notes, problem.help, problem.fix, problem.tags,
+    )  # fmt: skip

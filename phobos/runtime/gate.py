@@ -76,7 +76,7 @@ def own_errors(module: Module, unit: Unit) -> list[Diagnostic]:
     errors = [problem for problem in unit.program.problems if problem.severity == "error"]
     if not errors:
         return []
-    from phobos.check.engine import worded
+    from phobos.check.registry import worded
 
     return [worded(problem).map_spans(lambda span: module.absolute(unit, span)) for problem in errors]
 
