@@ -20,6 +20,7 @@ import pytest
 
 import phobos
 from phobos.check.configuration import KEYS
+from tests.command import phobos as here
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -88,7 +89,10 @@ def test_configurations_are_ones(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", listings("console"))
-def test_commands_print_what_is_shown(text: str, checkout: Path) -> None:
+def test_commands_print_what_is_shown(text: str, checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(checkout)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
     for command, shown in commands(text):
         if not command.startswith("phobos "):
             # Other tests run these; a scheduler with certificates, and its workers: tests/cluster/test_foreign.py.
@@ -97,26 +101,24 @@ def test_commands_print_what_is_shown(text: str, checkout: Path) -> None:
         command = re.sub(r"\s+#.*", "", command)
         if any(word in command for word in ("h200", "--device cuda", "//HOST")) and not shown:
             continue  # a form, not a run
-        words = [sys.executable, "-m", *command.split()]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
-        environment.pop("GITHUB_ACTIONS", None)
-        done = subprocess.run(words, cwd=checkout, env=environment, capture_output=True, text=True, timeout=120)
+        words = command.split()[1:]
+        done = started(*words) if "--cluster" in words else here(*words)
         assert "usage" not in done.stderr and "unknown option" not in done.stderr and "unrecognized" not in done.stderr
         if shown:
             wanted = re.escape(shown.strip()).replace(re.escape("..."), ".*")
             if "-->" in shown or "  = " in shown:  # shown as on a terminal
-                words += ["--output-format", "full"]
-                done = subprocess.run(words, cwd=checkout, env=environment, capture_output=True, text=True, timeout=120)
+                done = here(*words, "--output-format", "full")
             assert re.fullmatch(wanted, done.stdout.strip(), re.S), done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("text", listings("yaml"))
-def test_the_commands_of_jobs_run(text: str, checkout: Path) -> None:
+def test_the_commands_of_jobs_run(text: str, checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Their form is tests/house/test_ci.py's; here, that the commands of ours in them work as they stand."""
+    monkeypatch.chdir(checkout)
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
     for command in re.findall(r"\bphobos (?:check|fmt|run) .*", text):
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "GITHUB_ACTIONS": "true"}
-        words = [sys.executable, "-m", *command.split()]
-        done = subprocess.run(words, cwd=checkout, env=environment, capture_output=True, text=True, timeout=120)
+        words = command.split()[1:]
+        done = here(*words)
         assert done.returncode == 0, done.stdout + done.stderr
         if "--output-file" in command:
             assert json.loads((checkout / words[words.index("--output-file") + 1]).read_text()) is not None
@@ -134,6 +136,13 @@ def test_headers_that_are_shown_are_those_of_examples(text: str) -> None:
 def test_the_pictures_of_the_readme_are_there_and_small() -> None:
     pictures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert pictures and all((ROOT / name).stat().st_size < 200_000 for name in pictures)
+
+
+def started(*words: str) -> subprocess.CompletedProcess[str]:
+    """As a process, which ends with all that it has started."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    words = (sys.executable, "-m", "phobos", *words)
+    return subprocess.run(words, env=environment, capture_output=True, text=True, timeout=120)
 
 
 def commands(text: str) -> Iterator[tuple[str, str]]:
