@@ -11,6 +11,9 @@ from dataclasses import dataclass
 
 from phobos.cli import main
 
+# Before a command that is sent SIGINT: who runs the tests in the background may ignore that, and a child inherits it.
+HEARS_CTRL_C = ("env", "--default-signal=INT")
+
 
 @dataclass(frozen=True)
 class Done:
@@ -28,3 +31,4 @@ def phobos(*words: str) -> Done:
         with redirect_stdout(told), redirect_stderr(complained):
             code = main(words)
         return Done(code, out.getvalue().decode(), err.getvalue().decode())
+

@@ -17,6 +17,7 @@ from phobos.check import findings
 from phobos.check.configuration import forget
 from phobos.cli import main
 from phobos.syntax.lines import LineIndex
+from tests.command import HEARS_CTRL_C
 
 BAD = """@persistent
 kernel leader(X: tensor<f32>[N], BAR: tensor<i32>[2]) {
@@ -463,7 +464,7 @@ def test_output_formats_by_surroundings(run: Run, monkeypatch: pytest.MonkeyPatc
 def child(*words: str, **options: object) -> subprocess.Popen[bytes]:
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
     return subprocess.Popen(
-        [sys.executable, "-m", "phobos", *words],
+        [*HEARS_CTRL_C, sys.executable, "-m", "phobos", *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment,
@@ -486,8 +487,7 @@ def test_a_closed_pipe_is_quiet() -> None:
 
 
 def test_watch_checks_again_and_ctrl_c_ends_it(folder: Path) -> None:
-    # Who runs the tests in the background may ignore Ctrl-C, and a child would inherit that.
-    process = child("check", "clean.ph", "--watch", preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+    process = child("check", "clean.ph", "--watch")
     assert process.stdout is not None and process.stderr is not None
     out = process.stdout
     os.set_blocking(out.fileno(), False)

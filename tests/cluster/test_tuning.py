@@ -20,6 +20,7 @@ from phobos.runtime.cluster.connect import Cluster, Worker, cluster
 from phobos.runtime.cluster.executor import Workers
 from phobos.runtime.tuning.executor import Lost
 from phobos.runtime.tuning.tuning import Machine
+from tests.command import HEARS_CTRL_C
 
 pytest.importorskip("distributed")
 
@@ -124,8 +125,9 @@ def processes_of(parent: int) -> list[int]:
 def test_ctrl_c_leaves_no_worker_and_no_half_file(tmp_path: Path) -> None:
     a = tmp_path / "c.npy"
     command = [
-        sys.executable, "-m", "phobos", "run", "examples/gemm.ph", "--cluster", "local:2", "--shard", "M=64",
-        "--set", "M=65536", "--set", "N=256", "--set", "K=512", "--arg", "A=zeros", "--out", f"C={a}",
+        *HEARS_CTRL_C, sys.executable, "-m", "phobos", "run", "examples/gemm.ph", "--cluster", "local:2",
+        "--shard", "M=64", "--set", "M=65536", "--set", "N=256", "--set", "K=512", "--arg", "A=zeros",
+        "--out", f"C={a}",
     ]  # fmt: skip
     started = subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,

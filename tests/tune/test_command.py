@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.command import phobos
+from tests.command import HEARS_CTRL_C, phobos
 from tests.tune.support import SCALE, STAGED
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,7 +52,7 @@ def planted(*words: str, terminal: int | None = None) -> subprocess.Popen[str]:
         "sys.exit(main(sys.argv[1:]))"
     )
     return subprocess.Popen(
-        [sys.executable, "-c", code, *words], stdout=subprocess.PIPE, text=True,
+        [*HEARS_CTRL_C, sys.executable, "-c", code, *words], stdout=subprocess.PIPE, text=True,
         stderr=subprocess.PIPE if terminal is None else terminal,
     )  # fmt: skip
 
