@@ -239,8 +239,14 @@ class Server(LanguageServer):
         return register
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """Into the log, never into the user's face: what failed was answered or will be asked again."""
-        log.error("%s: %s", getattr(source, "__name__", source), error)
+        """Into the log, never into the user's face: what failed was answered or will be asked again.
+
+        What cannot be done as asked (a name that is taken, a kernel that does not compile) is an answer, and no error.
+        """
+        refused = isinstance(error, JsonRpcException) and error.code == types.LSPErrorCodes.RequestFailed
+        log.log(
+            logging.INFO if refused else logging.ERROR, "%s: %s", getattr(source, "__name__", source), error
+        )
 
     # --- doing things beside the conversation -------------------------------------------------------------
 

@@ -435,6 +435,17 @@ def test_a_log_file_on_request(start: Start, tmp_path: Path) -> None:
     assert "a defect of ours" in log.read_text()
 
 
+def test_what_cannot_be_done_as_asked_is_no_error_in_the_log(start: Start, tmp_path: Path) -> None:
+    log = tmp_path / "phobos.log"
+    wire = start(f"log_file={str(log)!r}")
+    wire.start()
+    wire.open(URI, GOOD)
+    with pytest.raises(ServerError, match="is a keyword"):
+        wire.request("textDocument/rename", {"textDocument": {"uri": URI}, "position": at(1, 6), "newName": "for"})
+    wire.about("documentSymbol", URI)
+    assert " ERROR " not in log.read_text() and "Traceback" not in log.read_text()
+
+
 def test_a_log_file_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "phobos", "lsp", "--stdio", "--log-file", str(tmp_path / "no" / "such.log")]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
