@@ -6,6 +6,8 @@ Sizes, arrays and options come from the file's own `// run:` headers and from th
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from phobos.cli.arguments import (
@@ -84,6 +86,21 @@ def option(arguments: argparse.Namespace, header: Run, given: Any, key: str, rea
         return read(header.options[key])
     except argparse.ArgumentTypeError as error:
         raise InputError(f"{arguments.file}:{header.line}: {key}: {error}") from None
+
+
+@contextmanager
+def said_by(arguments: argparse.Namespace, header: Run) -> Iterator[None]:
+    """Puts the header's line in front of what cannot be made of it, where the command line says nothing of its own."""
+    from phobos.errors import LaunchError
+
+    try:
+        yield
+    except (InputError, LaunchError) as error:
+        own = arguments.set or arguments.arg or arguments.kernel or getattr(arguments, "out", None)
+        placed = getattr(error, "diagnostic", None) is not None or str(error).startswith(f"{arguments.file}:")
+        if not header.line or own or placed:
+            raise
+        raise InputError(f"{arguments.file}:{header.line}: {error}") from None
 
 
 def names_of(arguments: argparse.Namespace, header: Run) -> dict[str, str]:

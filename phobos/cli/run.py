@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from phobos.cli.arguments import named, positive, use_colour
-from phobos.cli.launches import add_chance, add_kernel, add_what, add_where, launches, option, request
+from phobos.cli.launches import add_chance, add_kernel, add_what, add_where, launches, option, request, said_by
 from phobos.cli.output import document
 from phobos.value import replace
 
@@ -64,7 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
     code = 0
     printed: list[dict[str, Any]] = []
     for number, header in enumerate(headers):
-        report = _one(arguments, kernels, header)
+        with said_by(arguments, header):
+            report = _one(arguments, kernels, header)
         code = max(code, report.code)
         if arguments.json:
             printed.append(report.as_dict())

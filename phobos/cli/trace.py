@@ -12,7 +12,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from phobos.cli.arguments import positive, use_colour
-from phobos.cli.launches import add_chance, add_kernel, add_what, add_where, launches, request
+from phobos.cli.launches import add_chance, add_kernel, add_what, add_where, launches, request, said_by
 from phobos.cli.output import document
 from phobos.errors import CheckError, KernelFault, LaunchError
 
@@ -52,9 +52,11 @@ def run(arguments: argparse.Namespace) -> int:
         if path:
             writable(path)
     kernels, headers = launches(arguments)
-    wanted = request(arguments, kernels, headers[0])
+    with said_by(arguments, headers[0]):
+        wanted = request(arguments, kernels, headers[0])
     try:
-        made = asked(wanted, ROOM if arguments.memory is None else arguments.memory << 20)
+        with said_by(arguments, headers[0]):
+            made = asked(wanted, ROOM if arguments.memory is None else arguments.memory << 20)
     except CheckError as error:
         return _refused(arguments, wanted.kernel, list(error.diagnostics), "nothing has run")
     except (LaunchError, KernelFault) as error:

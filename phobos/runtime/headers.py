@@ -81,13 +81,20 @@ def _run(path: str, line: int, text: str) -> Run:
         if key == "kernel":
             kernel = given
         elif key in OPTIONS:
+            _once(path, line, key, options)
             options[key] = given
         else:
             name = key.removeprefix("arg.")
             if not name.isidentifier():
                 raise InputError(f"{path}:{line}: {key!r} in the `// run:` header is no name")
+            _once(path, line, name, names)
             names[name] = given
     return Run(line, kernel, options, names, ())
+
+
+def _once(path: str, line: int, key: str, known: dict[str, str]) -> None:
+    if key in known:
+        raise InputError(f"{path}:{line}: the `// run:` header gives `{key}` twice")
 
 
 def _expectation(path: str, line: int, text: str) -> Expectation:

@@ -39,6 +39,8 @@ kernel k() {{}}
         ("// run: N\n", 1, "'N'"),
         ("// run: =3\n", 1, "'=3'"),
         ("// run: a-b=3\n", 1, "'a-b'"),
+        ("// run: N=1 grid=2 N=3\n", 1, "gives `N` twice"),
+        ("// run: N=1 grid=2 grid=2\n", 1, "gives `grid` twice"),
         ("\n// expect: X[0] = 1\n", 2, "before any"),
         ("// run: N=1\n// expect: X[0] = many\n", 2, "X[0] = many"),
         ("// run: N=1\n// expect: X[i] = 1\n", 2, "X[i]"),

@@ -47,6 +47,24 @@ def phobos_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     return run
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("kernel=none N=8", "has no kernel `none`"),
+        ("X=zeros Y=zeros alpha=1 N=1.5", "`N` is '1.5', but it must be an integer"),
+        ("X=zeros Y=zeros alpha=1 N=8 Z=3", "no parameter, extent or constant `Z`"),
+        ("X=@none.npy Y=zeros alpha=1 N=8", "none.npy: no such file"),
+        ("X=zeros Y=zeros N=8", "parameter `alpha` (f32) of `saxpy` is not given"),
+    ],
+)
+def test_what_a_header_gets_wrong_is_told_with_its_line(phobos_run, words: str, said: str) -> None:  # type: ignore[no-untyped-def]
+    text = f"// run: X=ones Y=zeros alpha=1 N=8\n// run: {words}\n{SAXPY}"
+    code, _, err = phobos_run(text)
+    assert code == 2 and err.startswith("phobos: error: k.ph:2: ") and said in err
+    code, _, err = phobos_run(text, "--arg", "Q=3")
+    assert code == 2 and "k.ph:" not in err, "what is wrong may stand on the command line"
+
+
 @pytest.mark.parametrize("path", [*EXAMPLES, *CASES], ids=lambda path: path.stem)
 def test_every_example_and_case_meets_its_own_header(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", str(path), "--device", "cpu"]) == 0
