@@ -241,6 +241,50 @@ def test_a_run_goes_on_where_its_file_ends_and_stops_in_time(
     assert "seeds 5..6" in capsys.readouterr().out
 
 
+def sums_of(path: Path, first: int, reports: list[Report], mutants: str = "") -> Path:
+    total = Total(first, first=first, mutants=mutants)
+    for report in reports:
+        total.add(report)
+        total.next_seed = report.seed + 1
+    total.write(path)
+    return path
+
+
+def test_runs_elsewhere_are_added_in_the_order_of_their_seeds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[tuple[int, str, str]]] = []
+
+    def still(listed: list[tuple[int, str, str]], jobs: int) -> list[tuple[int, str, str]]:
+        asked.append(listed)
+        return listed[1:]  # the first is mended meanwhile
+
+    monkeypatch.setattr(run, "still_open", still)
+    path = sums_of(tmp_path / "sums.md", 0, [Report(0, runs=1), Report(1, failing=("race",), runs=2)], "| all |")
+    second = sums_of(tmp_path / "b.md", 2, [Report(2, misses=["race"], runs=4), Report(3, gave_up=True, runs=8)], "no")
+    third = sums_of(tmp_path / "a.md", 4, [Report(4, skipped="PH104"), Report(5, false=["PH501"], runs=16)])
+    assert run.main(["--file", str(path), "--merge", str(third), str(second)]) == 0
+    kept = results.read(path)
+    assert (kept.first, kept.next_seed, kept.mutants) == (0, 6, "| all |")
+    assert (kept.counts["kernels"], kept.counts["runs"], kept.counts["skipped"]) == (6, 31, 1)
+    assert (kept.counts["failing"], kept.counts["never"], kept.counts["gave up, never"]) == (1, 4, 1)
+    assert asked == [[(2, "misses", "race"), (5, "false", "PH501")]] and kept.open == [(5, "false", "PH501")]
+    assert capsys.readouterr().out == "6 kernels, next seed 6, open: 1\n"
+
+
+@pytest.mark.parametrize("first, end", [(4, 3), (1, 2)], ids=["left out", "twice"])
+def test_a_run_that_leaves_seeds_out_or_has_some_twice_is_not_added(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], first: int, end: int
+) -> None:
+    path = sums_of(tmp_path / "sums.md", 0, [Report(0), Report(1)])
+    was = path.read_text("utf-8")
+    follows = sums_of(tmp_path / "a.md", 2, [Report(2)])
+    other = sums_of(tmp_path / "b.md", first, [Report(first)])
+    assert run.main(["--file", str(path), "--merge", str(follows), str(other)]) == 2
+    assert path.read_text("utf-8") == was, "all of them or none"
+    assert f"a run from seed {first} does not follow one that ends before {end}" in capsys.readouterr().out
+
+
 # --- mutants ----------------------------------------------------------------------------------------------------
 
 
