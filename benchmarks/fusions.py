@@ -19,7 +19,8 @@ from phobos.codegen import cache
 from phobos.runtime.cuda import driver, launch
 from phobos.runtime.cuda.preparing import Ready, prepared
 from phobos.runtime.cuda.streams import stream_of
-from phobos.runtime.kernel import Kernels, LaunchOptions
+from phobos.runtime.kernel import Kernels
+from phobos.runtime.options import LaunchOptions
 
 TILES = """
 kernel first(X: tensor<f32>[P, 4096], Y: tensor<f32>[P, 4096], rounds: i32) {

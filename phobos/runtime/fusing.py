@@ -26,7 +26,7 @@ from phobos.semantics.schedules import (
 from phobos.value import replace, value
 
 if TYPE_CHECKING:
-    from phobos.runtime.kernel import LaunchOptions
+    from phobos.runtime.options import LaunchOptions
 
 
 @value

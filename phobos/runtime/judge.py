@@ -36,7 +36,8 @@ from phobos.semantics.values import expressions_in, statements_of, walk
 from phobos.value import value
 
 if TYPE_CHECKING:
-    from phobos.runtime.kernel import Kernel, LaunchOptions
+    from phobos.runtime.kernel import Kernel
+    from phobos.runtime.options import LaunchOptions
 
 Phases = tuple[tuple[tuple[Program, Extents], ...], ...]
 MOST_TILE_BYTES = 1 << 32  # of a value of one block

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from numbers import Real
-from operator import index
 from typing import TYPE_CHECKING, Any
 
 from phobos.errors import CheckError, LaunchError
 from phobos.runtime import gate
 from phobos.runtime.binding import Bound, bind
 from phobos.runtime.detections import words_of
+from phobos.runtime.options import LaunchOptions, chosen_constants, time_limit
 from phobos.runtime.placing import GridOption
 from phobos.runtime.plan import Plan
-from phobos.value import value
 
 if TYPE_CHECKING:
     from phobos.diagnostic import Diagnostic
@@ -27,52 +25,6 @@ if TYPE_CHECKING:
     from phobos.runtime.tracing.trace import Trace
     from phobos.runtime.tuning.tuning import Tuning
     from phobos.semantics.module import Module, Unit
-
-@value
-class LaunchOptions:
-    """What a caller may say about one launch; None is "decide". `device` is "cpu" or "cuda:N".
-
-    `constants` are the caller's choices for `@autotune` and `@cluster` names. `timeout` is in seconds, 0 for none.
-    `resident` is how many blocks fit at once in the reference runtime; on a GPU, which knows how many fit, it only
-    bounds the workers of a persistent schedule. `schedule` is one of `phobos.semantics.schedules.KINDS`; `l2_group`
-    puts so many blocks along x into a band, whose blocks run together. `keep` lets data stay on chip across barriers.
-    `unchecked` launches in spite of what the checker found. `host_checks=False` leaves the promises of `@aligned` to
-    guards in the kernel. `tuned=False` ignores what `phobos tune` found. `detect` is what to look for (`detections`).
-    """
-
-    constants: tuple[tuple[str, int], ...] = ()
-    grid: GridOption = None
-    resident: int | None = None
-    schedule: str | None = None
-    l2_group: int | None = None
-    stream: Any = None
-    timeout: float | None = None
-    unchecked: bool = False
-    debug: bool = False
-    keep: bool = True
-    reserved_sms: int = 0
-    host_checks: bool = True
-    tuned: bool = True
-    detect: tuple[str, ...] = ()
-
-
-def _chosen(constants: Mapping[str, int] | None) -> tuple[tuple[str, int], ...]:
-    """A caller's choice of constants. Raises LaunchError where it is none."""
-    if not constants:
-        return ()
-    if not isinstance(constants, Mapping):
-        raise LaunchError(f'`constants` is {constants!r}: give names and numbers, as in {{"TILE": 256}}')
-    try:
-        return tuple(sorted((name, index(number)) for name, number in constants.items()))
-    except TypeError:
-        raise LaunchError(f"`constants` is {constants!r}: names and whole numbers are meant") from None
-
-
-def _limit(timeout: float | None) -> float | None:
-    """A caller's time limit in seconds. Raises LaunchError where it is none."""
-    if timeout is None or (isinstance(timeout, Real) and timeout >= 0):
-        return timeout
-    raise LaunchError(f"`timeout` is {timeout!r}: give seconds, or 0 for no limit")
 
 
 def load(path: str | os.PathLike[str]) -> Kernels:
@@ -220,10 +172,10 @@ class Kernel:
         from phobos.semantics.module import analyse
         from phobos.semantics.program import Settings
 
-        chosen = dict(_chosen(constants))
-        module = analyse(self.path, self.text, Settings(constants=tuple(sorted(chosen.items()))))
+        settled = dict(chosen_constants(constants))
+        module = analyse(self.path, self.text, Settings(constants=tuple(sorted(settled.items()))))
         unit = self._fused(module) if "+" in self.name else module.kernels[self.name]
-        for name in chosen:
+        for name in settled:
             if name not in unit.program.constants:
                 known = ", ".join(unit.program.constants) or "none"
                 raise LaunchError(f"`{self.name}` has no constant `{name}` (it has {known})")
@@ -320,7 +272,7 @@ class Kernel:
         it may store to, and leaves out what would bypass the search. It raises KernelFault where two blocks race.
         """
         options = LaunchOptions(
-            _chosen(constants), grid, resident, schedule, l2_group, stream, _limit(timeout), unchecked,
+            chosen_constants(constants), grid, resident, schedule, l2_group, stream, time_limit(timeout), unchecked,
             debug, keep, reserved_sms, host_checks, tuned, words_of(detect) if detect else (),
         )  # fmt: skip
         if self._again is not None and self._again.launch(arguments, named, options):
@@ -357,7 +309,7 @@ class Kernel:
         from phobos.runtime import tuned as tuning
 
         options = LaunchOptions(
-            _chosen(constants), grid, resident, schedule, l2_group, None, _limit(timeout),
+            chosen_constants(constants), grid, resident, schedule, l2_group, None, time_limit(timeout),
             keep=keep, reserved_sms=reserved_sms, tuned=tuned, detect=words_of(detect) if detect else (),
         )  # fmt: skip
         bound = self.bound(arguments, named, dict(options.constants))
@@ -383,7 +335,7 @@ class Kernel:
         "random", "adversarial") runs each block as a coroutine; without it blocks run in batches.
         """
         options = LaunchOptions(
-            _chosen(constants), grid, resident, schedule, l2_group, None, _limit(timeout)
+            chosen_constants(constants), grid, resident, schedule, l2_group, None, time_limit(timeout)
         )
         bound = self.bound(arguments, named, dict(options.constants))
         if bound.device != "cpu":
@@ -431,7 +383,7 @@ class Kernel:
         from phobos.runtime.tuning.python import tuned_on
 
         found = tuned_on(
-            self, arguments, named, dict(_chosen(constants)), grid=grid, schedule=schedule, l2_group=l2_group,
+            self, arguments, named, dict(chosen_constants(constants)), grid=grid, schedule=schedule, l2_group=l2_group,
             resident=resident, budget_s=budget, repeat=repeat, timeout_s=timeout, jobs=jobs, scratch=tuple(scratch),
             fresh=fresh,
         )  # fmt: skip
@@ -455,7 +407,7 @@ class Kernel:
         from phobos.runtime.tracing.run import called
 
         options = LaunchOptions(
-            _chosen(constants), grid, resident, schedule, l2_group, None, _limit(timeout), unchecked,
+            chosen_constants(constants), grid, resident, schedule, l2_group, None, time_limit(timeout), unchecked,
             keep=keep, reserved_sms=reserved_sms, tuned=tuned,
         )  # fmt: skip
         return called(self, arguments, named, options, Judging((), scheduler, seed))
@@ -479,7 +431,7 @@ class Kernel:
         workers = Cluster(client, "", "").workers()
         demand_alike(workers, device)
         options = LaunchOptions(
-            _chosen(constants), timeout=_limit(timeout), unchecked=unchecked, debug=debug
+            chosen_constants(constants), timeout=time_limit(timeout), unchecked=unchecked, debug=debug
         )
         count = PARTS * len(workers) if parts is None else parts
         return sharded(self, arrays, numbers, shard, count, options, device).arrays

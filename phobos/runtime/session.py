@@ -19,7 +19,8 @@ from phobos.runtime.expect import Judged, judge_fault, judge_output
 from phobos.runtime.faults import confirmed, said_of
 from phobos.runtime.given import Arguments, arguments, constants_in, directories
 from phobos.runtime.headers import Expectation
-from phobos.runtime.kernel import Kernel, LaunchOptions
+from phobos.runtime.kernel import Kernel
+from phobos.runtime.options import LaunchOptions
 from phobos.runtime.output import Summary, bytes_moved, save, summary, writable
 from phobos.runtime.plan import Plan
 from phobos.runtime.progress import Progress

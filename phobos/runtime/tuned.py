@@ -17,7 +17,8 @@ from phobos.value import replace, value
 
 if TYPE_CHECKING:
     from phobos.runtime.binding import Bound
-    from phobos.runtime.kernel import Kernel, LaunchOptions
+    from phobos.runtime.kernel import Kernel
+    from phobos.runtime.options import LaunchOptions
     from phobos.runtime.plan import Plan
 
 T = TypeVar("T")

@@ -11,7 +11,8 @@ import pytest
 from phobos.errors import LaunchError
 from phobos.runtime.cluster.pieces import pieces_of
 from phobos.runtime.cluster.shards import Job, _shapes, cut_at, run
-from phobos.runtime.kernel import LaunchOptions, kernel
+from phobos.runtime.kernel import kernel
+from phobos.runtime.options import LaunchOptions
 from phobos.semantics.shards import Cut, Tied, cuts_of
 
 SAXPY = """

@@ -20,7 +20,8 @@ from phobos.runtime.cluster import connect
 from phobos.runtime.cluster.connect import Cluster, Worker
 from phobos.runtime.cluster.running import collected
 from phobos.runtime.cluster.shards import demand_alike, sharded
-from phobos.runtime.kernel import LaunchOptions, kernel, load
+from phobos.runtime.kernel import kernel, load
+from phobos.runtime.options import LaunchOptions
 from tests.cluster.test_cuts import GUARDED, HALVES, SAXPY, STENCIL, WIDE, arguments
 
 da = pytest.importorskip("dask.array")

@@ -14,7 +14,8 @@ from phobos.runtime.cluster import connect, waiting
 from phobos.runtime.cluster.connect import Cluster
 from phobos.runtime.cluster.running import collected
 from phobos.runtime.cluster.shards import sharded
-from phobos.runtime.kernel import LaunchOptions, kernel
+from phobos.runtime.kernel import kernel
+from phobos.runtime.options import LaunchOptions
 from tests.cluster.test_cuts import SAXPY
 
 dask = pytest.importorskip("dask")

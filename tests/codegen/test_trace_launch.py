@@ -11,7 +11,8 @@ import phobos
 from phobos.codegen import nvrtc
 from phobos.runtime.cuda import launch, tracing
 from phobos.runtime.judge import Judging
-from phobos.runtime.kernel import Kernel, Kernels, LaunchOptions
+from phobos.runtime.kernel import Kernel, Kernels
+from phobos.runtime.options import LaunchOptions
 from phobos.runtime.tracing.run import traced
 from phobos.runtime.tracing.trace import Trace
 from tests.codegen import host

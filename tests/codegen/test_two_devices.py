@@ -14,7 +14,8 @@ import pytest
 from phobos.errors import KernelFault, LaunchError
 from phobos.runtime.cuda import driver, launch
 from phobos.runtime.cuda import host as cuda_host
-from phobos.runtime.kernel import LaunchOptions, kernel
+from phobos.runtime.kernel import kernel
+from phobos.runtime.options import LaunchOptions
 from tests.codegen import host
 from tests.codegen.compare import read
 from tests.codegen.two_cards import MULTIPROCESSORS, PER_MULTIPROCESSOR, LikeCupy, TwoCards

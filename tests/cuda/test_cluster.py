@@ -16,7 +16,8 @@ from phobos.runtime.cluster.executor import Workers
 from phobos.runtime.cluster.running import collected
 from phobos.runtime.cluster.shards import sharded
 from phobos.runtime.cuda import host
-from phobos.runtime.kernel import LaunchOptions, kernel
+from phobos.runtime.kernel import kernel
+from phobos.runtime.options import LaunchOptions
 from phobos.runtime.tuning.ahead import ahead
 from phobos.runtime.tuning.judging import Task, judge
 from phobos.runtime.tuning.problem import Problem

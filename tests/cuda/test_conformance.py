@@ -8,7 +8,8 @@ import pytest
 
 from phobos.runtime.given import arguments, constants_in
 from phobos.runtime.headers import runs_of
-from phobos.runtime.kernel import Kernels, LaunchOptions
+from phobos.runtime.kernel import Kernels
+from phobos.runtime.options import LaunchOptions
 from phobos.runtime.session import Request, perform
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,7 +9,8 @@ import pytest
 
 import phobos
 from phobos.runtime.cuda import driver, launch, tracing
-from phobos.runtime.kernel import Kernels, LaunchOptions
+from phobos.runtime.kernel import Kernels
+from phobos.runtime.options import LaunchOptions
 from phobos.runtime.tracing.trace import Trace
 from tests.fusions import LAUNCHED
 

@@ -9,7 +9,8 @@ import pytest
 
 from phobos.errors import LaunchError
 from phobos.runtime.cuda import driver, host, launch
-from phobos.runtime.kernel import LaunchOptions, kernel
+from phobos.runtime.kernel import kernel
+from phobos.runtime.options import LaunchOptions
 from tests.cuda.conftest import ORDINARY
 from tests.cuda.test_barrier import STAGED
 

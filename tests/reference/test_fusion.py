@@ -10,7 +10,8 @@ import pytest
 
 import phobos
 from phobos.runtime.judge import Judging, judge, prepare
-from phobos.runtime.kernel import Kernels, LaunchOptions
+from phobos.runtime.kernel import Kernels
+from phobos.runtime.options import LaunchOptions
 from phobos.runtime.reference.execute import Options, execute_phases
 from phobos.runtime.reference.faults import Fault
 from tests.fusions import CHAIN, SOFTMAX, copies, fusion_of, given_to

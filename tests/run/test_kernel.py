@@ -9,6 +9,8 @@ import pytest
 
 import phobos
 from phobos.errors import CheckError, KernelFault, LaunchError
+from phobos.runtime.options import LaunchOptions
+from phobos.value import replace
 
 SAXPY = """
 kernel saxpy(X: tensor<f32>[N], Y: tensor<f32>[N], alpha: f32) {
@@ -306,3 +308,10 @@ kernel k(Z: tensor<f32>[N], BAR: tensor<i32>[2]) {
     for tried in (made, made.plan, made.reference, lambda **more: made.compile()):
         with pytest.raises(phobos.CheckError, match="PH206"):
             tried(**arrays)
+
+
+def test_a_launch_is_known_again_by_all_of_its_options_but_the_stream() -> None:
+    plain = LaunchOptions()
+    for name in LaunchOptions.__annotations__:
+        other = replace(plain, **{name: object()})
+        assert (other.key != plain.key) == (name != "stream"), name

@@ -30,7 +30,8 @@ import numpy as np
 from phobos.diagnostic import Diagnostic
 from phobos.errors import CheckError, LaunchError
 from phobos.runtime.judge import Prepared, prepare
-from phobos.runtime.kernel import Kernel, LaunchOptions
+from phobos.runtime.kernel import Kernel
+from phobos.runtime.options import LaunchOptions
 from phobos.runtime.placing import has_barrier
 from phobos.runtime.reference.execute import Options, execute
 from phobos.runtime.reference.faults import Fault

@@ -12,7 +12,7 @@ import pytest
 
 from phobos.runtime.cuda import driver
 from phobos.runtime.cuda import host as host_runs
-from phobos.runtime.kernel import LaunchOptions
+from phobos.runtime.options import LaunchOptions
 from phobos.runtime.tuning.ahead import Ahead, ahead
 from phobos.runtime.tuning.judging import Row, Task, bound_at, judge, options_of
 from phobos.runtime.tuning.on_device import Device

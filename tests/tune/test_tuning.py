@@ -14,7 +14,8 @@ import pytest
 
 import phobos
 from phobos.errors import CheckError, InputError, LaunchError
-from phobos.runtime.kernel import Kernel, LaunchOptions
+from phobos.runtime.kernel import Kernel
+from phobos.runtime.options import LaunchOptions
 from phobos.runtime.tuned import choice
 from phobos.runtime.tuning import feeding, keeping
 from phobos.runtime.tuning.executor import Here, Lost

@@ -18,7 +18,8 @@ from phobos.value import value
 
 if TYPE_CHECKING:
     from phobos.runtime.binding import Bound
-    from phobos.runtime.kernel import Kernel, LaunchOptions
+    from phobos.runtime.kernel import Kernel
+    from phobos.runtime.options import LaunchOptions
 
 Bar = Callable[[str], AbstractContextManager[Callable[[int, int], None] | None]]
 PARTS = 2  # shards for each worker where nobody says how many: one that is late holds up less

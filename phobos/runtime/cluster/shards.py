@@ -26,7 +26,8 @@ from phobos.value import replace, value
 
 if TYPE_CHECKING:
     from phobos.runtime.cluster.connect import Worker
-    from phobos.runtime.kernel import Kernel, LaunchOptions
+    from phobos.runtime.kernel import Kernel
+    from phobos.runtime.options import LaunchOptions
 
 REFERENCE = "reference runtime"
 _TYPESTR = {

@@ -17,7 +17,7 @@ from phobos.runtime.cuda.preparing import Ready
 from phobos.runtime.cuda.streams import stream_of
 
 if TYPE_CHECKING:
-    from phobos.runtime.kernel import LaunchOptions
+    from phobos.runtime.options import LaunchOptions
 
 MOST = 256  # signatures remembered for each kernel
 
@@ -78,12 +78,7 @@ def signature(arguments: tuple[Any, ...], named: dict[str, Any], options: Launch
             parts.append((given.data.ptr, given.shape, given.strides, given.dtype.char, given.device.id))
         else:
             return None
-    chosen = (
-        options.constants, options.grid, options.schedule, options.l2_group, options.timeout, options.unchecked,
-        options.debug, options.keep, options.reserved_sms, options.host_checks, options.tuned, options.resident,
-        options.detect,
-    )  # fmt: skip
-    return (tuple(parts), tuple(named), chosen)
+    return (tuple(parts), tuple(named), options.key)
 
 
 __all__ = ["Again", "signature"]

@@ -15,7 +15,8 @@ from phobos.runtime.plan import Plan
 from phobos.value import value
 
 if TYPE_CHECKING:
-    from phobos.runtime.kernel import Kernel, LaunchOptions
+    from phobos.runtime.kernel import Kernel
+    from phobos.runtime.options import LaunchOptions
 
 
 @value

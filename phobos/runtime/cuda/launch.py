@@ -19,7 +19,8 @@ from phobos.runtime.faults import refusal
 from phobos.runtime.plan import Plan
 
 if TYPE_CHECKING:
-    from phobos.runtime.kernel import Kernel, LaunchOptions
+    from phobos.runtime.kernel import Kernel
+    from phobos.runtime.options import LaunchOptions
 
 ZERO_COUNTS = (0, 0x80000000)  # of a barrier's word between launches: an odd number of barriers leaves the top bit
 

@@ -20,7 +20,8 @@ from phobos.runtime.device import number_of
 from phobos.runtime.plan import Plan
 
 if TYPE_CHECKING:
-    from phobos.runtime.kernel import Kernel, LaunchOptions
+    from phobos.runtime.kernel import Kernel
+    from phobos.runtime.options import LaunchOptions
 
 LEAST_MS = 0.2  # between two events
 MOST_LAUNCHES = 100

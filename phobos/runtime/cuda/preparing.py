@@ -32,7 +32,8 @@ from phobos.semantics.schedules import Work
 from phobos.value import value
 
 if TYPE_CHECKING:
-    from phobos.runtime.kernel import Kernel, LaunchOptions
+    from phobos.runtime.kernel import Kernel
+    from phobos.runtime.options import LaunchOptions
 
 SUSPECT = ("PH203", "PH204", "PH205", "PH215", "PH506", "PH508")
 SUSPECT_TIMEOUT_S = 60.0

@@ -9,7 +9,7 @@ from phobos.errors import LaunchError
 from phobos.runtime.binding import Bound
 
 if TYPE_CHECKING:
-    from phobos.runtime.kernel import LaunchOptions
+    from phobos.runtime.options import LaunchOptions
 
 
 def stream_of(given: Any, library: str, device: int) -> int:

@@ -29,7 +29,8 @@ from phobos.semantics.fusion import FusedProgram
 from phobos.value import replace
 
 if TYPE_CHECKING:
-    from phobos.runtime.kernel import Kernel, LaunchOptions
+    from phobos.runtime.kernel import Kernel
+    from phobos.runtime.options import LaunchOptions
     from phobos.runtime.reference.numbers import Array
 
 HEAD, OWN, EACH = 16, 4, 3  # words of 8 bytes: of the buffer, of a CTA, of an interval

@@ -11,7 +11,8 @@ from phobos.runtime.tracing.trace import Trace
 from phobos.value import replace
 
 if TYPE_CHECKING:
-    from phobos.runtime.kernel import Kernel, LaunchOptions
+    from phobos.runtime.kernel import Kernel
+    from phobos.runtime.options import LaunchOptions
     from phobos.runtime.session import Request
 
 ROOM = 32 << 20  # bytes of a device's memory for what is written down

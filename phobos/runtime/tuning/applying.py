@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from phobos.runtime.kernel import LaunchOptions
+from phobos.runtime.options import LaunchOptions
 from phobos.runtime.tuning.space import Variant, workers
 from phobos.semantics.fusion import FusedProgram
 from phobos.semantics.program import Program

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from phobos.errors import CheckError, KernelFault, LaunchError
 from phobos.runtime.faults import said_of
-from phobos.runtime.kernel import Kernel, LaunchOptions
+from phobos.runtime.kernel import Kernel
+from phobos.runtime.options import LaunchOptions
 from phobos.runtime.plan import Plan
 from phobos.runtime.tuning.applying import applied
 from phobos.runtime.tuning.problem import Problem, arguments_at

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from phobos.runtime.judge import Judging, judge, prepare
-from phobos.runtime.kernel import Kernel, LaunchOptions
+from phobos.runtime.kernel import Kernel
+from phobos.runtime.options import LaunchOptions
 from phobos.runtime.plan import Plan
 
 if TYPE_CHECKING:
