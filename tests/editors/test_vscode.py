@@ -265,6 +265,14 @@ def test_a_folder_without_trust_gets_findings_and_runs_nothing(tmp_path: Path) -
     assert seen["terminals"] == 0
 
 
+@pytest.fixture(scope="module")
+def unfit(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[Path, dict[str, str]], None, None]:
+    """VS Code whose Python is still to be set, in `data/Machine`; the variables for a script."""
+    folder = tmp_path_factory.mktemp("unfit")
+    with vs_code(folder, "") as variables:
+        yield folder, variables
+
+
 @pytest.mark.parametrize(
     ("scenario", "expected"),
     [
@@ -273,7 +281,10 @@ def test_a_folder_without_trust_gets_findings_and_runs_nothing(tmp_path: Path) -
         ("no-numpy", ["numpy", "-m pip install numpy ml-dtypes"]),
     ],
 )
-def test_what_is_said_about_an_unfit_python(scenario: str, expected: list[str], tmp_path: Path) -> None:
+def test_what_is_said_about_an_unfit_python(
+    scenario: str, expected: list[str], unfit: tuple[Path, dict[str, str]], tmp_path: Path
+) -> None:
+    folder, variables = unfit
     if scenario == "missing":
         python = str(tmp_path / "nowhere" / "python3")
     elif scenario == "too-old":
@@ -284,8 +295,8 @@ def test_what_is_said_about_an_unfit_python(scenario: str, expected: list[str], 
         python = str(old)
     else:
         python = str(plain_python(tmp_path / "plain", ()))
-    with vs_code(tmp_path, python) as variables:
-        tour = Tour(script("python.mjs", tmp_path, {**variables, "PHOBOS_SCENARIO": scenario}, 180))
+    (folder / "data" / "Machine" / "settings.json").write_text(json.dumps({"phobos.python": python}))
+    tour = Tour(script("python.mjs", tmp_path, {**variables, "PHOBOS_SCENARIO": scenario}, 180))
     for words in expected:
         assert words in tour["message"]["toasts"], tour["message"]
     assert "Phobos" in tour["message"]["status"]
