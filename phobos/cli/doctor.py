@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from importlib import metadata
 from importlib.util import find_spec
 from typing import Any
@@ -84,10 +85,15 @@ def _installation() -> dict[str, Any]:
 
 
 def _reference() -> dict[str, Any]:
-    missing = [name for name in ("numpy", "ml_dtypes") if find_spec(name) is None]
+    return _needing("reference", ("numpy", "ml_dtypes"), "kernels run without a GPU, on NumPy {}")
+
+
+def _needing(part: str, packages: Sequence[str], said: str) -> dict[str, Any]:
+    """A part that works where its packages are there; `said` names the version of the first."""
+    missing = [name for name in packages if find_spec(name) is None]
     if missing:
-        return _found("reference", "broken", f"{', '.join(missing)} not installed", "pip install phobos-tools")
-    return _found("reference", "works", f"kernels run without a GPU, on NumPy {_version('numpy')}")
+        return _found(part, "broken", f"{', '.join(missing)} not installed", "pip install phobos-tools")
+    return _found(part, "works", said.format(_version(packages[0])))
 
 
 def _compiler() -> dict[str, Any]:
@@ -161,10 +167,7 @@ def _cupy() -> dict[str, Any]:
 
 
 def _server() -> dict[str, Any]:
-    missing = [name for name in ("pygls", "lsprotocol") if find_spec(name) is None]
-    if missing:
-        return _found("editor", "broken", f"{', '.join(missing)} not installed", "pip install phobos-tools")
-    return _found("editor", "works", f"`phobos lsp` can serve editors (pygls {_version('pygls')})")
+    return _needing("editor", ("pygls", "lsprotocol"), "`phobos lsp` can serve editors (pygls {})")
 
 
 def _tuning(cleared: str) -> dict[str, Any]:

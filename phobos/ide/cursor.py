@@ -250,24 +250,16 @@ def _calling(tokens: Tokens, count: int, frames: list[_Frame]) -> Calling | None
             return None
         if frame.opener != "(" or frame.name is None or frame.head in ("K", "F"):
             continue
-        commas = 0
-        depth = 0
-        for index in range(frame.index + 1, count):
-            kind = tokens.kinds[index]
-            if kind in "([":
-                depth += 1
-            elif kind in ")]":
-                depth -= 1
-            elif kind == "," and depth == 0:
-                commas += 1
-        if number + 1 < len(frames):  # the cursor is inside a bracket of an argument: commas there are not ours
-            commas = _commas(tokens, frame.index, frames[number + 1].index)
+        # Where the cursor is inside a bracket of an argument, commas from there on are not ours.
+        end = frames[number + 1].index if number + 1 < len(frames) else count
+        commas = _commas(tokens, frame.index, end)
         start = tokens.list[frame.index - 1][0]
         return Calling(frame.name, start, tokens.list[frame.index][0], commas, frame.attribute is not None)
     return None
 
 
 def _commas(tokens: Tokens, start: int, end: int) -> int:
+    """Commas between two tokens that stand in no bracket there."""
     commas = depth = 0
     for index in range(start + 1, end):
         kind = tokens.kinds[index]
