@@ -100,7 +100,7 @@ def test_a_clearly_slower_variant_is_dropped_after_a_few_repeats() -> None:
     assert planted.timed(problem, Task(tile(8), beat_ms=7.5)).repeats == 20
     row = planted.timed(problem, Task(tile(16), beat_ms=8.0))
     assert (row.status, row.repeats, row.elapsed_ms) == ("slower", FEW, 16.0)
-    assert row.why == "dropped after 3 repeats: 2.0 times the best"
+    assert row.why == "dropped after 3 repeats: the quickest took 2.0 times the best's"
     assert planted.timed(problem, Task(tile(16))).status == "ok"
 
 

@@ -188,10 +188,8 @@ def _timed(engine: Engine, problem: Problem, kernel: Kernel, task: Task, row: Ca
         if len(times) < FEW:
             continue
         if task.beat_ms is not None and min(times) > SLOWER * task.beat_ms and len(times) < problem.repeat:
-            status, why = (
-                "slower",
-                f"dropped after {len(times)} repeats: {min(times) / task.beat_ms:.1f} times the best",
-            )
+            ratio, after = min(times) / task.beat_ms, f"dropped after {len(times)} repeats"
+            status, why = "slower", f"{after}: the quickest took {ratio:.1f} times the best's"
             break
         if perf_counter() - begun > problem.seconds:
             break
