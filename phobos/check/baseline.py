@@ -48,7 +48,7 @@ class Fingerprints:
 
         key = f"{self.name.replace(os.sep, '/')} {self.of(diagnostic)}"
         self.seen[key] += 1
-        return hashlib.sha256(f"{key} {self.seen[key]}".encode()).hexdigest()[:32]
+        return hashlib.sha256(f"{key} {self.seen[key]}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 class Baseline:

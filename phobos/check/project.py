@@ -80,8 +80,11 @@ def _near_file(name: str) -> str:
 
 
 def write(name: str, contents: str | bytes, bom: bool = False) -> None:
-    """Replace a file's contents in one step: after Ctrl-C it holds the old text or the new. Raises InputError."""
-    data = contents if isinstance(contents, bytes) else contents.encode("utf-8")
+    """Replace a file's contents in one step: after Ctrl-C it holds the old text or the new. Raises InputError.
+
+    A byte of a file name that is no text is written as an escape that JSON reads back.
+    """
+    data = contents if isinstance(contents, bytes) else contents.encode("utf-8", "backslashreplace")
     save(name, lambda stream: stream.write((b"\xef\xbb\xbf" if bom else b"") + data))
 
 

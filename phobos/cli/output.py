@@ -19,8 +19,8 @@ _PLAIN = {"…": "...", "≤": "<=", "≥": ">=", "≠": "!=", "×": "x", "·": 
 
 
 def document(text: str | bytes) -> None:
-    """Put a document on standard output: UTF-8, line ends as they are."""
-    data = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
+    """Put a document on standard output: UTF-8, line ends as they are, escapes for file names as `write` has them."""
+    data = text if isinstance(text, bytes) else text.encode("utf-8", "backslashreplace")
     sys.stdout.flush()
     stream = getattr(sys.stdout, "buffer", None)
     if stream is None:  # a caller has put something of its own, which takes text only, in its place

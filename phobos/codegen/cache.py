@@ -164,7 +164,7 @@ def _key(text: str, name: str, arch: str, options: Sequence[str]) -> str:
 def _digest(parts: Sequence[str]) -> str:
     digest = hashlib.sha256()
     for part in parts:
-        digest.update(part.encode())
+        digest.update(part.encode("utf-8", "surrogatepass"))  # a path may hold bytes that are no text
         digest.update(b"\0")
     return digest.hexdigest()
 

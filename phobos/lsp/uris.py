@@ -15,7 +15,7 @@ def key_of(uri: str) -> str:
         parts = urlsplit(uri)
     except ValueError:  # not a URI at all; still a key
         return uri
-    path = _DRIVE.sub(lambda drive: f"/{drive[1].lower()}:", unquote(parts.path), count=1)
+    path = _DRIVE.sub(lambda drive: f"/{drive[1].lower()}:", unquote(parts.path, errors="surrogateescape"), count=1)
     query = f"?{unquote(parts.query)}" if parts.query else ""
     fragment = f"#{unquote(parts.fragment)}" if parts.fragment else ""
     return f"{parts.scheme.lower()}://{unquote(parts.netloc).lower()}{path}{query}{fragment}"
@@ -29,7 +29,7 @@ def path_of(uri: str) -> str | None:
         return None
     if parts.scheme.lower() != "file":
         return None
-    path = unquote(parts.path)
+    path = unquote(parts.path, errors="surrogateescape")
     if "\0" in path:
         return None
     if parts.netloc and parts.netloc.lower() != "localhost":
@@ -43,4 +43,4 @@ def uri_of(path: str) -> str:
     path = os.path.abspath(path)
     if os.name == "nt":
         path = "/" + path.replace("\\", "/")
-    return "file://" + quote(path, safe="/:@!$&'()*+,;=~")
+    return "file://" + quote(path, safe="/:@!$&'()*+,;=~", errors="surrogateescape")

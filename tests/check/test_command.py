@@ -191,6 +191,21 @@ def test_a_pipe_that_nobody_writes_to_is_not_waited_for(run: Run, folder: Path) 
     assert "pipe.ph" not in run("--show-files", ".")[1]
 
 
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="file names are text there")
+def test_a_file_name_that_is_no_text_is_named_in_every_form(run: Run, folder: Path) -> None:
+    name = os.fsdecode(b"by\xffte.ph")
+    (folder / name).write_text(BAD)
+    for form in ("json", "json-lines", "gitlab", "junit", "sarif", "github", "concise", "full"):
+        assert run(name, "--output-format", form, "--output-file", "report")[0] == 1, form
+        assert b"by" in (folder / "report").read_bytes(), form
+    run(name, "--output-format", "json", "--output-file", "report")
+    assert json.loads((folder / "report").read_text(encoding="utf-8"))[0]["filename"] == name
+    run(name, "--output-format", "sarif", "--output-file", "report")
+    assert json.loads((folder / "report").read_text())["runs"][0]["artifacts"][0]["location"]["uri"] == "by%FFte.ph"
+    assert run(name, "--write-baseline", "known.json")[0] == 0
+    assert run(name, "--baseline", "known.json")[0] == 0
+
+
 def test_a_closed_standard_output_costs_the_output_alone(folder: Path) -> None:
     for words, code in ((["check", "bad.ph"], 1), (["check", "clean.ph"], 0), (["rule", "PH205"], 0)):
         script = f"exec {sys.executable} -m phobos {' '.join(words)} >&-"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from phobos.codegen import nvrtc
-from phobos.lsp.uris import path_of
+from phobos.lsp.uris import key_of, path_of, uri_of
 from tests.lsp.editors import plain
 from tests.lsp.test_behaviour import GOOD, HANG, PUBLISH, URI, at, codes
 from tests.lsp.wire import ServerError, Wire
@@ -234,6 +235,12 @@ def test_showing_what_a_kernel_compiles_to(start: Start) -> None:
         run(wire, "phobos.showCuda", URI, "nosuch")
     with pytest.raises(ServerError, match="no such document"):
         run(wire, "phobos.showCuda", "file:///nowhere.ph", "staged")
+
+
+def test_a_file_name_that_is_no_text_has_a_uri_of_its_own() -> None:
+    path = os.fsdecode(b"/work/by\xffte.ph")
+    assert uri_of(path) == "file:///work/by%FFte.ph" and path_of(uri_of(path)) == path
+    assert key_of("file:///work/by%FFte.ph") != key_of("file:///work/by%FEte.ph")
 
 
 def test_restarting_keeps_the_documents(start: Start) -> None:

@@ -121,5 +121,5 @@ def _fix(fix: Fix, listing: Listing) -> dict[str, Any]:
 def _uri(name: str) -> str:
     path = name.replace(os.sep, "/")
     if os.path.isabs(name):
-        return "file://" + quote(path if path.startswith("/") else "/" + path)
-    return quote(path.removeprefix("./"))
+        return "file://" + quote(path if path.startswith("/") else "/" + path, errors="surrogateescape")
+    return quote(path.removeprefix("./"), errors="surrogateescape")
