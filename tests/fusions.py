@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import phobos
@@ -128,3 +128,14 @@ def copies(arrays: Mapping[str, Any]) -> dict[str, Any]:
 def given_to(kernel: phobos.Kernel, arrays: Mapping[str, Any]) -> dict[str, Any]:
     """Those of the arrays that a kernel takes."""
     return {name: arrays[name] for name in kernel.analysed()[1].program.tensors}
+
+
+def one_after_another(
+    run: Callable[..., object], text: str, names: str, arrays: dict[str, Any], **numbers: float
+) -> dict[str, Any]:
+    """The arrays after `run` has run the kernels of a fusion each by itself."""
+    kernels = Kernels("t.ph", text)
+    for name in names.split("+"):
+        kernel = kernels[name]
+        run(kernel, arrays, **{n: numbers[n] for n in kernel.analysed()[1].program.params})
+    return arrays

@@ -19,7 +19,7 @@ from phobos.runtime.cuda import launch as cuda_launch
 from phobos.runtime.kernel import Kernels
 from tests.codegen import host
 from tests.codegen.fake_device import FakeDriver, HostArray
-from tests.fusions import LAUNCHED, MATRICES, SOFTMAX_64, TILES, copies, fusion_of
+from tests.fusions import LAUNCHED, MATRICES, SOFTMAX_64, TILES, copies, fusion_of, one_after_another
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120")
 needs_host = pytest.mark.skipif(host.COMPILER is None, reason="no C++ compiler (g++)")
@@ -36,14 +36,6 @@ def ran(kernel: phobos.Kernel, arrays: dict[str, numpy.ndarray], **how: Any) -> 
     numbers = {name: how.pop(name) for name in program.params}
     kernel(**{name: HostArray(arrays[name]) for name in program.tensors}, **numbers, **how)
     cuda_launch.synchronize()
-    return arrays
-
-
-def one_after_another(text: str, names: str, arrays: dict[str, numpy.ndarray], **numbers: float) -> dict[str, Any]:
-    kernels = Kernels("t.ph", text)
-    for name in names.split("+"):
-        kernel = kernels[name]
-        ran(kernel, arrays, **{n: numbers[n] for n in kernel.analysed()[1].program.params})
     return arrays
 
 
@@ -68,7 +60,7 @@ def chain_arrays(n: int) -> dict[str, numpy.ndarray]:
 def test_four_kernels_and_two_barriers(device: FakeDriver, n: int) -> None:
     names = "double+triple+add+both"
     given = chain_arrays(n)
-    want = one_after_another(LAUNCHED, names, copies(given), a=1.5)
+    want = one_after_another(ran, LAUNCHED, names, copies(given), a=1.5)
     kernel = fusion_of(LAUNCHED, names)
     for how in (
         {},
@@ -91,7 +83,7 @@ def test_four_kernels_and_two_barriers(device: FakeDriver, n: int) -> None:
 @needs_nvrtc
 def test_kernels_that_share_ids_need_no_barrier(device: FakeDriver) -> None:
     given = chain_arrays(1000)
-    want = one_after_another(LAUNCHED, "double+triple", copies(given))
+    want = one_after_another(ran, LAUNCHED, "double+triple", copies(given))
     kernel = fusion_of(LAUNCHED, "double+triple")
     alike(ran(kernel, copies(given)), want)
     assert device.launches[-1] == ("phk_double_triple", (16 + 32, 1, 1), False)
@@ -106,7 +98,7 @@ def test_kernels_that_share_ids_need_no_barrier(device: FakeDriver) -> None:
 def test_softmax_over_three_kernels(device: FakeDriver, schedule: str) -> None:
     x = random(11, 200)
     given = {"X": x, "M": random(11, 1), "S": random(11, 1), "Y": random(11, 200)}
-    want = one_after_another(SOFTMAX_64, "largest+total+divide", copies(given))
+    want = one_after_another(ran, SOFTMAX_64, "largest+total+divide", copies(given))
     alike(ran(fusion_of(SOFTMAX_64, "largest+total+divide"), copies(given), schedule=schedule), want)
     assert device.launches[-1][1:] == ((8, 1, 1), True)
 
@@ -116,7 +108,7 @@ def test_softmax_over_three_kernels(device: FakeDriver, schedule: str) -> None:
 @pytest.mark.parametrize("grid", [1, 5, 8])
 def test_kernels_take_turns_in_shared_memory(device: FakeDriver, grid: int) -> None:
     given = {"A": random(40, 56), "T": random(56, 40), "C": random(56, 56), "S": random(40, 1)}
-    want = one_after_another(MATRICES, "turn+product+rows", copies(given))
+    want = one_after_another(ran, MATRICES, "turn+product+rows", copies(given))
     kernel = fusion_of(MATRICES, "turn+product+rows")
     program = kernel.analysed()[1].program
     assert [[p.name for p in phase] for phase in program.fusion.members] == [["turn", "rows"], ["product"]]
@@ -146,7 +138,7 @@ def test_the_barrier_word_is_ready_for_the_next_launch(device: FakeDriver) -> No
         kernel = fusion_of(LAUNCHED, names)
         assert len(kernel.analysed()[1].program.fusion.phases) == barriers + 1
         given = chain_arrays(500)
-        want = one_after_another(LAUNCHED, names, copies(given), a=2.0)
+        want = one_after_another(ran, LAUNCHED, names, copies(given), a=2.0)
         for _ in range(3):
             alike(ran(kernel, copies(given), a=2.0), want)
 
@@ -282,7 +274,8 @@ def test_what_cannot_be_fused_is_said_by_every_command(tmp_path: Path, capsys: p
 def test_rows_may_be_apart_and_bases_between(device: FakeDriver) -> None:
     wide = {"X": random(11, 300), "M": random(11, 1), "S": random(11, 1), "Y": random(11, 256)}
     given = {"X": wide["X"][:, 3:203], "M": wide["M"], "S": wide["S"], "Y": wide["Y"][:, :200]}
-    want = one_after_another(SOFTMAX_64, "largest+total+divide", {name: numpy.array(a) for name, a in given.items()})
+    dense = {name: numpy.array(array) for name, array in given.items()}
+    want = one_after_another(ran, SOFTMAX_64, "largest+total+divide", dense)
     ran(fusion_of(SOFTMAX_64, "largest+total+divide"), given)
     for name, array in want.items():
         numpy.testing.assert_allclose(given[name], array, rtol=1e-6)

@@ -10,8 +10,7 @@ import pytest
 import phobos
 from phobos.errors import KernelFault, LaunchError
 from phobos.runtime.cuda import driver, launch
-from phobos.runtime.kernel import Kernels
-from tests.fusions import LAUNCHED, MATRICES, SOFTMAX_64, TILES, copies, fusion_of, given_to
+from tests.fusions import LAUNCHED, MATRICES, SOFTMAX_64, TILES, copies, fusion_of, given_to, one_after_another
 
 LARGE = LAUNCHED.replace("@launch(32)\n", "").replace("p * 64 :+ 64", "p * 1024 :+ 1024")
 LARGE = LARGE.replace("p * 128 :+ 128", "p * 2048 :+ 2048").replace("p * 32 :+ 32", "p * 512 :+ 512")
@@ -23,14 +22,6 @@ def ran(kernel: phobos.Kernel, arrays: dict[str, Any], **how: Any) -> dict[str, 
     numbers = {name: how.pop(name) for name in program.params}
     kernel(**{name: arrays[name] for name in program.tensors}, **numbers, **how)
     launch.synchronize()
-    return arrays
-
-
-def one_after_another(text: str, names: str, arrays: dict[str, Any], **numbers: float) -> dict[str, Any]:
-    kernels = Kernels("t.ph", text)
-    for name in names.split("+"):
-        kernel = kernels[name]
-        ran(kernel, arrays, **{n: numbers[n] for n in kernel.analysed()[1].program.params})
     return arrays
 
 
@@ -47,7 +38,7 @@ def random(cupy: Any, *shape: int) -> Any:
 @pytest.mark.parametrize("names", ["double+triple", "double+add", "double+triple+add+both"])
 def test_chains(cupy, n: int, names: str) -> None:
     given = {name: cupy.full(n, 7, numpy.float32) for name in "YZWR"} | {"X": random(cupy, n)}
-    want = one_after_another(LARGE, names, copies(given), a=1.5)
+    want = one_after_another(ran, LARGE, names, copies(given), a=1.5)
     kernel = fusion_of(LARGE, names)
     alike(ran(kernel, copies(given), a=1.5) if "add" in names else ran(kernel, copies(given)), want)
     numbers = {"a": 1.5} if "add" in names else {}
@@ -62,7 +53,7 @@ def test_chains(cupy, n: int, names: str) -> None:
 def test_softmax_over_three_kernels(cupy, schedule: str) -> None:
     x = random(cupy, 777, 960)
     given = {"X": x, "M": random(cupy, 777, 1), "S": random(cupy, 777, 1), "Y": cupy.zeros_like(x)}
-    want = one_after_another(SOFTMAX_64, "largest+total+divide", copies(given))
+    want = one_after_another(ran, SOFTMAX_64, "largest+total+divide", copies(given))
     kernel = fusion_of(SOFTMAX_64, "largest+total+divide")
     got = ran(kernel, copies(given), schedule=schedule)
     alike(got, want)
@@ -74,7 +65,7 @@ def test_kernels_take_turns_in_shared_memory(cupy) -> None:
     given = {
         "A": random(cupy, 400, 560), "T": random(cupy, 560, 400), "C": random(cupy, 560, 560), "S": random(cupy, 400, 1)
     }  # fmt: skip
-    want = one_after_another(MATRICES, "turn+product+rows", copies(given))
+    want = one_after_another(ran, MATRICES, "turn+product+rows", copies(given))
     kernel = fusion_of(MATRICES, "turn+product+rows")
     for grid in (None, 1, 100):
         alike(ran(kernel, copies(given), grid=grid), want)
@@ -112,7 +103,7 @@ def test_captured_and_replayed(cupy) -> None:
     names = "double+triple+add+both"
     n = 50_000
     given = {name: cupy.zeros(n, numpy.float32) for name in "YZWR"} | {"X": random(cupy, n)}
-    want = one_after_another(LARGE, names, copies(given), a=0.5)
+    want = one_after_another(ran, LARGE, names, copies(given), a=0.5)
     kernel = fusion_of(LARGE, names)
     stream = cupy.cuda.Stream(non_blocking=True)
     with stream:

@@ -14,7 +14,7 @@ from phobos.runtime.kernel import Kernels
 from phobos.runtime.options import LaunchOptions
 from phobos.runtime.reference.execute import Options, execute_phases
 from phobos.runtime.reference.faults import Fault
-from tests.fusions import CHAIN, SOFTMAX, copies, fusion_of, given_to
+from tests.fusions import CHAIN, SOFTMAX, copies, fusion_of, given_to, one_after_another
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -39,12 +39,8 @@ def arrays(n: int, *names: str) -> dict[str, Any]:
     return made
 
 
-def one_after_another(text: str, names: str, given: dict[str, Any]) -> dict[str, Any]:
-    held = copies(given)
-    for name in names.split("+"):
-        kernel = Kernels("t.ph", text)[name]
-        kernel(**given_to(kernel, held))
-    return held
+def ran(kernel: phobos.Kernel, arrays: dict[str, Any]) -> None:
+    kernel(**given_to(kernel, arrays))
 
 
 @pytest.mark.parametrize("names", ["double+triple", "double+add", "double+triple+add+both", "double+back+triple"])
@@ -55,7 +51,7 @@ def test_a_fusion_is_its_kernels_one_after_another(names: str, how: dict[str, An
     if "grid" in how and len(fused.analysed()[1].program.fusion.phases) == 1:
         how = {**how, "schedule": "persistent-interleaved"}
     given = given_to(fused, arrays(n, "Y", "Z", "W", "R"))
-    expected = one_after_another(CHAIN, names, given)
+    expected = one_after_another(ran, CHAIN, names, copies(given))
     for scheduler in (None, "round-robin", "random", "adversarial"):
         held = copies(given)
         fused.reference(**held, **how, detect="races", scheduler=scheduler, seed=5)
@@ -69,7 +65,7 @@ def test_softmax_over_three_kernels(schedule: str) -> None:
     held = {
         "X": x, "M": np.zeros((9, 1), np.float32), "S": np.zeros((9, 1), np.float32), "Y": np.zeros_like(x)
     }  # fmt: skip
-    expected = one_after_another(SOFTMAX, "largest+total+divide", held)
+    expected = one_after_another(ran, SOFTMAX, "largest+total+divide", copies(held))
     fused = fusion_of(SOFTMAX, "largest+total+divide")
     plan = fused.plan(**held, schedule=schedule)
     assert [[kernel for kernel, _ in phase.kernels] for phase in plan.phases] == [["largest"], ["total"], ["divide"]]
