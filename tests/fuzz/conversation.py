@@ -8,6 +8,7 @@ given the last texts answers the same.
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 import random
@@ -319,7 +320,12 @@ def converse(text: str, rng: random.Random) -> int:
     """A conversation about `text`; how many messages were sent. Raises Lost, and whatever the server raises."""
     for name in ("phobos.lsp", "pygls"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    return asyncio.run(_conversation(text, rng))
+    before = gc.get_threshold()
+    try:
+        return asyncio.run(_conversation(text, rng))
+    finally:  # a server has its process to itself, and sets aside all that is there (`lsp.collecting`)
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 async def _conversation(text: str, rng: random.Random) -> int:

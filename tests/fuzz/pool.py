@@ -27,6 +27,7 @@ CHUNK = 64  # inputs a process is given at a time
 HANGS = 240.0  # seconds at one input: more than its own limit, which a signal keeps
 MAKING = 10.0  # seconds of the processor for an input that a process was lost with
 MEMORY = 6 << 30  # bytes of addresses: what grows without bound meets it and is named
+COLLECTED = 16  # chunks after which a process looks for garbage among what is old
 ALLOCATIONS = 100_000  # new objects before the collector looks: a checked input makes tens of thousands, hardly a cycle
 
 
@@ -89,10 +90,13 @@ def resident_bytes() -> int:
 def _serve(pipe: Connection, at: Any, source: Source) -> None:
     """A process: chunks in, sums out; `at` says which input it is at."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    gc.freeze()
     gc.set_threshold(ALLOCATIONS, 10, 10)
+    done = 0
     while (chunk := pipe.recv()) is not None:
         pipe.send(work(*chunk, at, source))
+        done += 1
+        if done % COLLECTED == 0:
+            gc.collect()
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import json
 import os
 import random
@@ -208,3 +209,11 @@ def test_every_stage_has_teeth(monkeypatch: pytest.MonkeyPatch) -> None:
             patch.setattr(stages, name, plant)
             wrong = (stages.tried_input(replace(input_of(n), number=n)).wrong for n in range(400))
             assert next((said for said in wrong if said), None), name
+
+
+def test_a_conversation_leaves_the_collector_as_it_was() -> None:
+    """A server sets aside what is there, and has its process to itself: here nobody would look at that again."""
+    before = gc.get_threshold()
+    for number in range(3):
+        conversation.converse("kernel k(X: tensor<f32>[N]) {\n  X[0] = 1.0\n}\n", random.Random(number))
+    assert gc.get_threshold() == before and gc.get_freeze_count() == 0
