@@ -85,11 +85,17 @@ def test_the_wheel_works_in_an_empty_environment(inside: str, tmp_path: Path) ->
     works(inside, tmp_path)
 
 
-def test_the_sdist_works_in_an_empty_environment(inside: str, built: Path, tmp_path: Path) -> None:
-    (sdist,) = built.glob("*.tar.gz")
+def test_the_sdist_installs_what_the_wheel_holds(inside: str, built: Path) -> None:
+    (sdist,), (wheel,) = built.glob("*.tar.gz"), built.glob("*.whl")
     install = (inside, "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check")
-    quiet(*install, "--force-reinstall", "--no-deps", str(sdist))
-    works(inside, tmp_path)
+    quiet(inside, "-m", "pip", "uninstall", "--quiet", "--yes", "--disable-pip-version-check", "phobos-tools")
+    quiet(*install, "--no-deps", str(sdist))
+    site = Path(quiet(inside, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
+    with zipfile.ZipFile(wheel) as archive:
+        held = {name: archive.read(name) for name in archive.namelist() if name.startswith("phobos/")}
+    paths = [path for path in (site / "phobos").rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    assert {path.relative_to(site).as_posix(): path.read_bytes() for path in paths} == held
+    assert quiet(str(Path(inside).with_name("phobos")), "--version").startswith("phobos ")
 
 
 def test_the_steps_of_the_action_install_and_check(inside: str, tree: Path, tmp_path: Path) -> None:
