@@ -63,7 +63,7 @@ def test_tune_then_run_uses_the_winner_and_says_so() -> None:
     assert "this times the reference runtime itself: it says nothing about a GPU" in done.stdout
     best = done.stdout.partition("best: ")[2].partition(",")[0]
     assert best in ("TILE=4", "TILE=8", "TILE=100")
-    assert "kept: launches on this card use it for N in (2^6, 2^7]" in done.stdout
+    assert "kept: runs of the reference runtime use it for N in (2^6, 2^7]" in done.stdout
     ran = started("run", "scale.ph", "--device", "cpu")
     assert ran.returncode == 0 and f"constants from tuning, {time.strftime('%Y')}" in ran.stdout
     assert f"  constants  {best.replace('=', ' = ')}\n" in ran.stdout

@@ -112,7 +112,7 @@ def collected(client: Any, cut: shards.Sharded, progress: Callable[[int, int], N
 def _planned(kernel: Kernel, cut: shards.Sharded, options: LaunchOptions, device: str) -> Plan:
     bound, sizes = cut.bound, cut.pieces.sizes
     program = bound.program
-    alike = f"{sizes[0]}" if len(set(sizes)) == 1 else f"{max(sizes)} to {min(sizes)}"
+    alike = f"{sizes[0]}" if len(set(sizes)) == 1 else f"{min(sizes)} to {max(sizes)}"
     said = f"{len(sizes)} of {alike} cells, cut at multiples of {cut.cut.unit}"
     beside = [f"{n} {where}" for n, where in ((cut.pieces.below, "before"), (cut.pieces.above, "behind")) if n]
     if beside and len(sizes) > 1:

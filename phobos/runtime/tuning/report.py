@@ -84,7 +84,8 @@ def _verdict(tuning: Tuning) -> list[str]:
         out.append(f"{why}: {_count(tuning.left, 'variant')} not tried; the same command goes on with them")
     if tuning.kept is not None:
         sizes = size_class(tuning.sizes)
-        out.append(f"kept: launches on this card use it{f' for {sizes}' if sizes else ''} (--no-tuned ignores it)")
+        user = "runs of the reference runtime" if tuning.device == "cpu" else "launches on this card"
+        out.append(f"kept: {user} use it{f' for {sizes}' if sizes else ''} (--no-tuned ignores it)")
     return out
 
 
