@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from phobos.diagnostic import Span
+from phobos.language.builtins import BUILTINS
 from phobos.lowering import walk
 from phobos.semantics import ir
 from phobos.semantics.program import Program
@@ -88,7 +89,9 @@ def _cells(kind: ir.Type) -> int:
 
 
 def _call(name: str, span: Span) -> Missing:
-    return Missing(f"`{name}` is known by name, and is not executed here", span, "checked, but not executable yet")
+    if name in BUILTINS:
+        return Missing(f"`{name}` is known by name, and is not executed here", span, "checked, but not executable yet")
+    return Missing(f"`{name}` is no function of this file and no built-in", span, "nothing of this name is known")
 
 
 def _moves_a_stretch(statement: ir.Store) -> bool:

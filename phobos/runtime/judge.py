@@ -229,10 +229,15 @@ def executable(bound: Bound) -> None:
         for program in parts_of(bound.program):
             code_of(program)
     except NotExecutable as error:
-        what = "per-thread code is not supported" if error.what.startswith("ctx.") else "it is not executed here"
+        from phobos.language.builtins import BUILTINS
+
+        known = error.what.startswith("ctx.") or error.what.partition("(")[0] in BUILTINS
+        what = "it is not executed here" if known else "it is no function of this file and no built-in"
+        if error.what.startswith("ctx."):
+            what = "per-thread code is not supported"
         raise refusal(
             bound.module, bound.unit, None, f"`{error.what}` cannot run: {what}", error.node.span,
-            label="checked, but not executable yet",
+            label="checked, but not executable yet" if known else "nothing of this name is known",
         ) from None  # fmt: skip
 
 

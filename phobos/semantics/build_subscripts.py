@@ -23,6 +23,19 @@ def bare(node: tree.Expr) -> tree.Expr:
     return node
 
 
+def _mention(b: Build, node: tree.Node) -> None:
+    """The names in an expression that is no base are read there: that they are never read would be another mistake."""
+    waiting: list[object] = [node]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, tree.Name):
+            b.used.add(b.scope.find(one.text)[1])
+        elif isinstance(one, tuple):
+            waiting.extend(one)
+        elif isinstance(one, tree.Node):
+            waiting.extend(getattr(one, name) for name in getattr(type(one), "__slots__", ()))
+
+
 def base_of(b: Build, node: tree.Subscript, *, storing: bool) -> Base | None:
     """The tensor or tile that is subscripted, or None after saying what is wrong with it.
 
@@ -30,6 +43,7 @@ def base_of(b: Build, node: tree.Subscript, *, storing: bool) -> Base | None:
     """
     base = bare(node.base)
     if not isinstance(base, tree.Name):
+        _mention(b, base)
         if isinstance(base, tree.Subscript):
             b.report(
                 "PH106",

@@ -7,6 +7,11 @@ import pytest
 from phobos.check import findings
 
 ONE = {
+    "what stands only in something that cannot be subscripted": (
+        "kernel k(X: tensor<f32>[N], Y: tensor<f32>[N]) {\n  let a = X[0 :+ 4]\n  let n = 2\n"
+        "  Y[0] = (a * f32(n))[0]\n}\n",
+        ["PH106"],
+    ),
     "a statement that both writes and reads what another block writes": (
         "@persistent\nkernel k(X: tensor<f32>[N], BAR: tensor<i32>[2]) {\n"
         "  for t in range(ctx.block.x * 64, N, ctx.blocks.x * 64) {\n    X[t :+ 128] = X[t :+ 128] + 1.0\n  }\n"

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy
 import pytest
 
 from phobos.codegen import cards, nvrtc
@@ -185,10 +186,15 @@ def test_shared_memory_over_the_limit_is_refused_by_its_largest_part() -> None:
 def test_what_is_not_executed_is_refused_by_name() -> None:
     from phobos.errors import LaunchError
 
-    text = "kernel k(X: tensor<f32>[N]) {\n  X[0 :+ 32] = gelu(X[0 :+ 32])\n}"
-    module, unit = Kernels("<text>", text)["k"].analysed()
-    with pytest.raises(LaunchError, match="`gelu`"):
-        compiling.spelled(module, unit, Options())
+    for name, why in (("gelu", "is known by name, and is not"), ("frobnicate", "is no function of this file")):
+        text = f"kernel k(X: tensor<f32>[N]) {{\n  X[0 :+ 32] = {name}(X[0 :+ 32])\n}}"
+        kernel = Kernels("<text>", text)["k"]
+        module, unit = kernel.analysed()
+        with pytest.raises(LaunchError, match=f"`{name}` {why}"):
+            compiling.spelled(module, unit, Options())
+        said = "not executed here" if name == "gelu" else "no function of this file"
+        with pytest.raises(LaunchError, match=rf"`{name}\(..\)` cannot run: .*{said}"):
+            kernel(numpy.zeros(64, numpy.float32), grid=1)
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
