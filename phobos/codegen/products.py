@@ -5,7 +5,8 @@ In a pipelined loop the steps of later rounds are on their way into other buffer
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from phobos.codegen import spelling
 from phobos.codegen.context import Context
@@ -21,18 +22,8 @@ TOGETHER = 2  # copies of a step by a thread; the compiler puts idle reads befor
 
 def product(context: Context, dot: ops.Dot) -> None:
     """A product by itself: its operands are fetched when they are needed."""
-    plan = context.lowered.products[dot]
-    out, layout = context.out, plan.layout
-    assert isinstance(dot.result.type, ir.TileT)
-    number = spelling.VALUES[plan.total]
-    direct = context.place(dot.result) is None and dot.result.type.dtype == plan.total
-    sums = context.name(dot.result) if direct else "sums"
-    with out.block():
-        if not direct:
-            out.line(f"{number} sums[{layout.registers}];")
-        if not (direct and dot.accumulate):
-            with out.rows(f"for (int n = 0; n < {layout.registers}; ++n)"):
-                out.line(f"{sums}[n] = {spelling.zero(plan.total)};")
+    plan, out = context.lowered.products[dot], context.out
+    with summing(context, dot, plan) as sums:
         multiply = _Multiply(context, dot, plan, sums)
         for side in multiply.sides:
             side.open()
@@ -41,17 +32,33 @@ def product(context: Context, dot: ops.Dot) -> None:
         if not multiply.staged:
             with out.block(f"for (int k = 0; k < {length}; ++k)"):
                 multiply.one("k", "k")
-        else:
-            with out.block(f"for (long long k0 = 0; k0 < {length}; k0 += {plan.step})"):
-                if multiply.staged:
-                    if plan.length is None or plan.length > plan.step:
-                        out.line("if (k0 > 0) __syncthreads();  // the step before has been read")
-                    for side in multiply.staged:
-                        side.stage(length)
-                    out.line("__syncthreads();")
-                multiply.step(length)
+            return
+        with out.block(f"for (long long k0 = 0; k0 < {length}; k0 += {plan.step})"):
+            if plan.length is None or plan.length > plan.step:
+                out.line("if (k0 > 0) __syncthreads();  // the step before has been read")
+            for side in multiply.staged:
+                side.stage(length)
+            out.line("__syncthreads();")
+            multiply.step(length)
+
+
+@contextmanager
+def summing(context: Context, dot: ops.Dot, plan: Product) -> Iterator[str]:
+    """Around what multiplies: gives the name of the sums, which begin at nought or at what the result holds, and end in
+    it. They are the result's registers where these are of the sums' type."""
+    assert isinstance(dot.result.type, ir.TileT)
+    out, registers = context.out, plan.layout.registers
+    direct = context.place(dot.result) is None and dot.result.type.dtype == plan.total
+    sums = context.name(dot.result) if direct else "sums"
+    with out.block():
         if not direct:
-            keep_sums(context, dot, plan)
+            out.line(f"{spelling.VALUES[plan.total]} sums[{registers}];")
+        if not (direct and dot.accumulate):
+            with out.rows(f"for (int n = 0; n < {registers}; ++n)"):
+                out.line(f"{sums}[n] = {spelling.zero(plan.total)};")
+        yield sums
+        if not direct:
+            _keep_sums(context, dot, plan)
 
 
 def pipelined(
@@ -316,7 +323,7 @@ def _rounds_on(start: str, count: int, step: str) -> str:
     return f"{start} + {count} * {step}" if count else start
 
 
-def keep_sums(context: Context, dot: ops.Dot, plan: Product) -> None:
+def _keep_sums(context: Context, dot: ops.Dot, plan: Product) -> None:
     """Sums that are not the variable's registers: rounded into them, or stored in shared memory."""
     out, layout = context.out, plan.layout
     assert isinstance(dot.result.type, ir.TileT)

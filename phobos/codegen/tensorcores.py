@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from phobos.codegen import spelling, warpgroups
 from phobos.codegen.context import Context
-from phobos.codegen.products import keep_sums
+from phobos.codegen.products import summing
 from phobos.codegen.staging import Side
 from phobos.lowering import ops
 from phobos.lowering.panels import Panels
@@ -52,16 +52,8 @@ class PanelSide(Side):
 
 def product(context: Context, dot: ops.Dot) -> None:
     """A product by itself. What its loop has not staged is fetched now."""
-    plan = context.lowered.products[dot]
-    out, layout = context.out, plan.layout
-    direct = is_direct(context, dot, plan)
-    sums = context.name(dot.result) if direct else "sums"
-    with out.block():
-        if not direct:
-            out.line(f"float sums[{layout.registers}];")
-        if not (direct and dot.accumulate):
-            with out.rows(f"for (int n = 0; n < {layout.registers}; ++n)"):
-                out.line(f"{sums}[n] = 0.0f;")
+    plan, out = context.lowered.products[dot], context.out
+    with summing(context, dot, plan) as sums:
         multiply = Multiply(context, dot, sums)
         own = [side for side in multiply.sides if side.operand.staged and not side.operand.fetched]
         for side in own:
@@ -82,14 +74,6 @@ def product(context: Context, dot: ops.Dot) -> None:
                 out.line("__syncthreads();")
                 multiply.step()
                 multiply.wait()
-        if not direct:
-            keep_sums(context, dot, plan)
-
-
-def is_direct(context: Context, dot: ops.Dot, plan: Product) -> bool:
-    """Whether the sums are the registers of the result."""
-    assert isinstance(dot.result.type, ir.TileT)
-    return context.place(dot.result) is None and dot.result.type.dtype == plan.total
 
 
 class Multiply:
