@@ -56,11 +56,13 @@ class Context:
         }
         self.maps: dict[tuple[ir.Tensor, int, int], str] = {}  # of bulk copies, by the rows and columns of a box
         self.fetched: dict[tuple[ir.Statement, bool], str] = {}  # where a loop staged a side (left?) of a product
+        self.awaited: set[ir.Statement] = set()  # products whose loop says when their sums are waited for
         self.declared: set[ir.Variable] = set()
         self.leaves: list[str] = []  # labels after inlined functions, innermost last
         self.wide: dict[str, int] = {}  # tensors accessed in more than one element at once, and the bytes of it
         self.stray = ""  # under `--debug`, what keeps the first index of this statement outside its table
         self.watched = instrument.stops  # something can stop the grid
+        self.warped = False  # `warp` is read: the number of a thread's warp
 
     # --- variables --------------------------------------------------------------------------------
 
@@ -86,6 +88,17 @@ class Context:
         if key not in self.maps:
             self.maps[key] = self.names.fresh(tensor.name + "_map")
         return self.maps[key]
+
+    def warp(self) -> str:
+        """The number of the thread's warp, in a form that shows the compiler that a whole warp has one: what follows
+        from it (where operands lie) then takes none of each thread's registers."""
+        self.warped = True
+        return "warp"
+
+    @property
+    def opening(self) -> list[str]:
+        """What a thread knows of its own place, behind `tid`."""
+        return ["  const int warp = ph_uniform(tid / 32);"] if self.warped else []
 
     # --- extents ----------------------------------------------------------------------------------
 

@@ -66,6 +66,29 @@ def _factors(expression: ir.Expression, dtype: str) -> tuple[ir.Expression, ir.E
     return (expression.left, expression.right) if same else None
 
 
+def _steady(expression: ir.Expression) -> tuple[tuple[ir.Expression, bool], ...] | None:
+    """`a`, `b` and `c` of a * b + c, each with whether its sign is turned, where `b` and `c` are one along a row whose
+    cells differ in `a`; None of any other expression."""
+    if not isinstance(expression, ir.BinaryOp) or expression.op not in ("+", "-") or dtype_of(expression) != "f32":
+        return None
+    minus = expression.op == "-"
+    for product, other, signs in (
+        (expression.left, expression.right, (False, minus)),
+        (expression.right, expression.left, (minus, False)),
+    ):
+        factors = _factors(product, "f32")
+        if factors is None or not _is_one_along_rows(other):
+            continue
+        for a, b in (factors, factors[::-1]):
+            if _is_one_along_rows(b) and not _is_one_along_rows(a):
+                return (a, signs[0]), (b, False), (other, signs[1])
+    return None
+
+
+def _is_one_along_rows(expression: ir.Expression) -> bool:
+    return not isinstance(expression.type, ir.TileT) or expression.type.shape[-1] == 1
+
+
 def tile(context: Context, expression: ir.Expression, element: Element) -> str:
     """One element of a tile expression (or a scalar, the same for all)."""
     return _spell(context, expression, element)
@@ -170,6 +193,8 @@ def _call(
     def typed(one: ir.Expression, kind: str = dtype) -> str:
         return as_type(context, one, kind, element)
 
+    if name == "exp" and dtype == "f32" and (parts := _steady(arguments[0])) is not None:
+        return f"ph_exp_of({', '.join(f'-({typed(one)})' if minus else typed(one) for one, minus in parts)})"
     if name in _MATH:
         return spelling.rounded(f"{_MATH[name]}({spelling.bare(typed(arguments[0]))})", dtype)
     match name, arguments:

@@ -44,6 +44,8 @@ def facts_of(lowered: Lowered, line_of: Callable[[Span], int]) -> dict[str, Any]
                 "stage_bytes": rounds.stage_bytes,
                 "staged_once_bytes": rounds.once_bytes,
                 "rounds_ahead": rounds.ahead,
+                "next_beside_last": rounds.beside is not None,
+                "reason_against_beside": rounds.against_beside,
                 "copies": "bulk" if rounds.bulk else "by all threads",
                 "reason": rounds.against_bulk,
             }

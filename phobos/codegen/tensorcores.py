@@ -82,6 +82,7 @@ class Multiply:
     def __init__(self, context: Context, dot: ops.Dot, sums: str) -> None:
         self.context, self.dot, self.sums = context, dot, sums
         self.plan = context.lowered.products[dot]
+        self.is_held = False
         self.left, self.right = (PanelSide(context, dot, self.plan, left) for left in (True, False))
 
     @property
@@ -102,21 +103,24 @@ class Multiply:
                 offset += size
             cell = spelling.CELLS[side.stored]
             out.line(f"{cell}* const {side.name} = ({cell}*)({place});")
-        warp = "tid / 32" if layout.warps_used * 32 == layout.threads else f"tid / 32 % {layout.warps_used}"
         if plan.unit == "mma":
+            warp = "tid / 32" if layout.warps_used * 32 == layout.threads else f"tid / 32 % {layout.warps_used}"
             out.line(f"const int warp_row = {warp} % {layout.warps_down} * 16;")
             out.line(f"const int warp_column = {warp} / {layout.warps_down} * {layout.warp_columns};")
             out.line("const int lane = tid % 32;")
             return
         panels = self.right.panels
         if not self.left.operand.held:
-            first = f" + {warp} % {layout.warps_down} / 4 * {64 * self.left.panels.width}"
-            pointer = f"left{first if layout.warps_down > 4 else ''}"
+            pointer = "left"
+            if layout.warps_down > 4:
+                pointer += f" + {self.context.warp()} % {layout.warps_down} / 4 * {64 * self.left.panels.width}"
             out.line(f"const unsigned long long left_at = {warpgroups.descriptor(self.left.panels, pointer)};")
         across = layout.warp_columns * panels.width
         if not self.dot.transposed:
             across = layout.warp_columns // panels.width * panels.lines * panels.width
-        pointer = "right" if layout.warps_across == 1 else f"right + {warp} / {layout.warps_down} * {across}"
+        pointer = "right"
+        if layout.warps_across > 1:
+            pointer += f" + {self.context.warp()} / {layout.warps_down} * {across}"
         out.line(f"const unsigned long long right_at = {warpgroups.descriptor(panels, pointer)};")
 
     def staged(self) -> None:
@@ -125,8 +129,8 @@ class Multiply:
             self.context.out.line("ph_others_see();")
 
     def wait(self) -> None:
-        """The sums are there."""
-        if self.plan.unit == "wgmma":
+        """The sums are there, unless the loop says when."""
+        if self.plan.unit == "wgmma" and self.dot not in self.context.awaited:
             self.context.out.line("ph_group_wait<0>();")
 
     def step(self) -> None:
@@ -174,18 +178,34 @@ class Multiply:
         call = warpgroups.name_of(plan.dtype, layout.warp_columns, plan.left.held, not self.dot.transposed)
         upper, lower = f"{sums} + i * {2 * columns}", f"{sums} + (i * 2 + 1) * {columns}"
         right = f"right_at + {_along_k(self.right.panels, self.dot.transposed)}"
+        piece = layout.piece_stride * self.left.panels.row_bytes // 16
+        left = f"left_at + {_along_k(self.left.panels, True)} + i * {piece}"
+        steps = f"for (int k = 0; k < {plan.step}; k += 16)", f"for (int i = 0; i < {layout.pieces_down}; ++i)"
+        if plan.left.held:
+            if plan.packed_first and not self.is_held:
+                self.hold()
+            left = f"a[k / 16 * {layout.pieces_down} + i]" if self.is_held else "a"
         out.line("ph_group_begin();")
-        down = f"for (int i = 0; i < {layout.pieces_down}; ++i)"
-        with out.rows(f"for (int k = 0; k < {plan.step}; k += 16)"), out.rows(down):
-            if plan.left.held:
+        with out.rows(steps[0]), out.rows(steps[1]):
+            if left == "a":
                 out.line("unsigned a[4];")
                 self._packed("a")
-                left = "a"
-            else:
-                piece = layout.piece_stride * self.left.panels.row_bytes // 16
-                left = f"left_at + {_along_k(self.left.panels, True)} + i * {piece}"
             out.line(f"{call}({upper}, {lower}, {left}, {right});")
         out.line("ph_group_end();")
+
+    def hold(self) -> None:
+        """A left operand from registers, rounded and packed: all of it is there before products are ordered that work
+        beside each other, which registers that still change would keep from it."""
+        out, plan, down = self.context.out, self.plan, self.plan.layout.pieces_down
+        if not plan.left.held:
+            return
+        self.is_held = True
+        out.line(f"unsigned a[{plan.step // 16 * down}][4];")
+        with (
+            out.rows(f"for (int k = 0; k < {plan.step}; k += 16)"),
+            out.rows(f"for (int i = 0; i < {down}; ++i)"),
+        ):
+            self._packed(f"a[k / 16 * {down} + i]")
 
     def _packed(self, target: str) -> None:
         """Sixteen columns of the warp's own rows of the left operand, two in each register."""

@@ -70,7 +70,7 @@ def _as_launched(part: Part) -> Emitted:
     entries = [*_given(context), *_stopping(context.watched, len(barriers) == 1), *instrument.arguments()]
     shared = _Shared([part])
     symbol = spelling.kernel_symbol(program.name)
-    text = [*_opening([part], symbol, entries), "  const int tid = threadIdx.x;"]
+    text = [*_opening([part], symbol, entries), "  const int tid = threadIdx.x;", *context.opening]
     text += [*shared.declaration, *_places(context)]
     text += instrument.opening(NUMBER)
     if context.watched:
@@ -185,7 +185,7 @@ class _Root:
             ",\n".join(f"    {parameter}" for parameter in parameters) + ") {",
         ]
         tid = "ph_anew(threadIdx.x)" if self.again else "threadIdx.x"
-        text += [f"  const int tid = {tid};", *_places(self.context), self.statements, "}\n"]
+        text += [f"  const int tid = {tid};", *self.context.opening, *_places(self.context), self.statements, "}\n"]
         return "\n".join(text)
 
     def call(self, merged: Merged) -> str:

@@ -11,10 +11,18 @@ from phobos.language.scalars import scalar
 from phobos.lowering import hazards, homes, ops, shared, walk
 from phobos.lowering.layouts import Layouts, Units, choose
 from phobos.lowering.normal import normalise
-from phobos.lowering.options import MULTIPLE, RACES, Options, room_bytes
+from phobos.lowering.options import (
+    MOST_REGISTERS,
+    MULTIPLE,
+    RACES,
+    REGISTER_UNIT,
+    REGISTERS,
+    Options,
+    room_bytes,
+)
 from phobos.lowering.panels import ALIGNMENT_BYTES
 from phobos.lowering.pipelined import Means, Pipelines, pipelines_of
-from phobos.lowering.products import Product, against_tensor_cores, padded, products_of
+from phobos.lowering.products import Product, against_tensor_cores, in_registers, padded, products_of
 from phobos.lowering.rounds import Rounds
 from phobos.lowering.shared import Scratch, SharedPlan
 from phobos.lowering.tensorcores import Against, against_warpgroups
@@ -103,11 +111,14 @@ def decide(program: Program, options: Options = DEFAULTS) -> Decisions:
     at_home, layouts = _places(program, body, values, reasons, options)
     products = products_of(body, layouts, at_home, reasons, program.launch.threads, options.arch)
     small = _small_scratches(body, layouts)
-    means = Means(at_home, _room(program, at_home, small, options), "pipeline" in program.flags, options)
+    room = _room(program, at_home, small, options)
+    registers = _registers(program, options)
+    means = Means(at_home, room, registers, "pipeline" in program.flags, options)
     if options.instrument == RACES:  # marks stand where statements do, so none runs rounds ahead
         pipelines = Pipelines({}, {}, (), "races are looked for")
     else:
         pipelines = pipelines_of(body, products, means, values, origins)
+    products = in_registers(products, registers)
     scratches = {s.statement: s for s in (*small, *_scratches(body, products, pipelines))}
     plan = shared.plan(body, at_home, list(scratches.values()), padded(products))
     return Decisions(program, body, origins, values, at_home, layouts, products, pipelines, scratches, plan)
@@ -215,6 +226,14 @@ def _room(program: Program, at_home: dict[ir.Variable, str], small: list[Scratch
             padding = rows * shared.ALIGNMENT_BYTES if dynamic else 0
             room -= ops.cells(variable.type) * scalar(variable.type.dtype).bytes + padding
     return room - dynamic * sum(scratch.bytes for scratch in small)
+
+
+def _registers(program: Program, options: Options) -> int:
+    """What a thread may have where as many CTAs as the launch asks for share a multiprocessor."""
+    launch = program.launch
+    together = max(launch.min_blocks or 0, options.together, 1)
+    share = REGISTERS // (launch.threads * together) // REGISTER_UNIT * REGISTER_UNIT
+    return min(share, MOST_REGISTERS, launch.max_registers or MOST_REGISTERS)
 
 
 def _small_scratches(body: ir.Block, layouts: Layouts) -> list[Scratch]:

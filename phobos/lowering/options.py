@@ -14,6 +14,9 @@ SHARED_BYTES = {
 }  # fmt: skip
 """What a CTA may have after opting in, by architecture (CUDA C++ Programming Guide 13.0, "Compute Capabilities")."""
 
+REGISTERS, MOST_REGISTERS, REGISTER_UNIT = 64 * KIB, 255, 8
+"""Of a multiprocessor, the most of one thread, and what a thread's number of them is a multiple of."""
+
 TRACE = "trace"  # an instrument: each CTA writes down when it is where
 RACES = "races"  # an instrument: every access marks a shadow of its cell
 

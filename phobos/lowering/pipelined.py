@@ -54,10 +54,12 @@ class Pipelines:
 
 @value
 class Means:
-    """What there is to pipeline with: `room` bytes for buffers; `longer`: all of K may be staged to that end."""
+    """What there is to pipeline with: `room` bytes for buffers, `registers` of a thread; `longer`: all of K may be
+    staged to that end."""
 
     shared: dict[ir.Variable, str]
     room: int
+    registers: int
     longer: bool
     options: Options
 
@@ -82,7 +84,7 @@ def pipelines_of(
         s.access.base for s in walk.statements(body) if isinstance(s, ir.Store) and isinstance(s.access.base, ir.Tensor)
     )
     views = {s.variable: s.access for s in walk.statements(body) if isinstance(s, ir.DefineView)}
-    around = Surroundings(means.shared, views, means.room, means.options, values, stored)
+    around = Surroundings(means.shared, views, means.room, means.registers, means.options, values, stored)
     for loop in loops:
         loaded = _loads_by_variable(loop)
         ahead: Rounds | str | None = None

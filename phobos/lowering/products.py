@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from phobos.language.scalars import scalar
 from phobos.lowering import ops, walk
-from phobos.lowering.layout import Layout
+from phobos.lowering.layout import FRAGMENT_LANES, Layout
 from phobos.lowering.layouts import Layouts
 from phobos.lowering.panels import Panels, panels
 from phobos.lowering.tensorcores import (
@@ -23,12 +23,13 @@ from phobos.lowering.tensorcores import (
 )
 from phobos.semantics import ir
 from phobos.semantics.program import Program
-from phobos.value import value
+from phobos.value import replace, value
 
 STEP = 16  # of K, where it is that long
 FRAGMENT_STEPS = (64, 32, 16)  # of K on tensor cores; the last is what one instruction takes
 STEP_BYTES = 32 * 1024  # that a product by itself stages at most, where a shorter step helps
 TURN = 8  # K that a warp turns at once, beside four rows
+ASIDE_REGISTERS = 44  # of a thread, besides the tiles that products hold
 PAD = 4  # elements after each staged row, against bank conflicts
 
 
@@ -71,6 +72,7 @@ class Product:
     left_panels: Panels | None = None
     right_panels: Panels | None = None
     against_groups: str = ""
+    packed_first: bool = False  # a held left operand is rounded whole before the first instruction, not step by step
 
     @property
     def staged_bytes(self) -> int:
@@ -108,6 +110,21 @@ def products_of(
                 found[statement] = _on_tensor_cores(statement, layout, shared, arch, groups)
             else:
                 found[statement] = _on_ordinary_units(statement, layout, shared, reason or BESIDE_ANOTHER)
+    return found
+
+
+def in_registers(products: dict[ir.Statement, Product], registers: int) -> dict[ir.Statement, Product]:
+    """The products of warpgroups whose left operand is held, as it suits a thread that may have so many registers.
+
+    Step by step, instructions are at work while the next ones' operand is still computed. But then what is rounded
+    already lives beside what is not yet and beside the sums, and where that is too much, some of it goes to memory.
+    """
+    found = dict(products)
+    for statement, product in products.items():
+        if product.unit == "wgmma" and product.left.held:
+            held = product.layout.row_registers * (product.length or 0) // FRAGMENT_LANES
+            needed = product.layout.registers + held + ASIDE_REGISTERS
+            found[statement] = replace(product, packed_first=needed > registers)
     return found
 
 

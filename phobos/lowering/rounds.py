@@ -11,9 +11,10 @@ from __future__ import annotations
 from phobos.language.scalars import scalar
 from phobos.lowering import ops, walk
 from phobos.lowering.homes import written_in
+from phobos.lowering.layout import FRAGMENT_LANES
 from phobos.lowering.options import Options
 from phobos.lowering.panels import PIECE_BYTES, Panels
-from phobos.lowering.products import Operand, Product, whole_rounds
+from phobos.lowering.products import ASIDE_REGISTERS, Operand, Product, whole_rounds
 from phobos.lowering.vectors import extent_poly
 from phobos.semantics import ir
 from phobos.semantics.values import Values
@@ -38,7 +39,9 @@ class Fetch:
 class Rounds:
     """`defines` are the views and numbers of a round that say where fetched operands lie. `in_flight`: the product of a
     round is still at work when the next begins (not beside copies by all threads, whose code would share its
-    registers). `bulk`: by bulk copies; else `against_bulk` says why not."""
+    registers). `bulk`: by bulk copies; else `against_bulk` says why not. `beside`: the first and the last product of a
+    round, where the first one of the next round is ordered behind the last one of this round before that is waited
+    for; else `against_beside` says why not, where there are two."""
 
     fetches: tuple[Fetch, ...]
     defines: tuple[ir.Statement, ...]
@@ -48,6 +51,8 @@ class Rounds:
     in_flight: bool
     bulk: bool
     against_bulk: str
+    beside: tuple[ops.Dot, ops.Dot] | None = None
+    against_beside: str = ""
 
     @property
     def ahead(self) -> int:
@@ -66,12 +71,13 @@ class Rounds:
 
 @value
 class Surroundings:
-    """What a loop is judged with: `room` bytes for its operands, the `views` of the kernel, and the tensors that it
-    has `stored` to."""
+    """What a loop is judged with: `room` bytes for its operands, `registers` for each thread, the `views` of the
+    kernel, and the tensors that it has `stored` to."""
 
     shared: dict[ir.Variable, str]
     views: dict[ir.Variable, ir.Access]
     room: int
+    registers: int
     options: Options
     values: Values
     stored: frozenset[ir.Tensor]
@@ -148,8 +154,16 @@ def rounds_of(
     for dot in {d: None for d, _, _ in wanted}:
         sides = {left for d, left, _ in wanted if d is dot}
         products[dot] = _fetched(whole[dot], sides)
+    beside: tuple[ops.Dot, ops.Dot] | None = None
+    against_beside = ""
+    if len(dots) > 1:
+        against_beside = against or _against_beside(body, dots, products, around)
+        if not against_beside and stages < 3:
+            against_beside = "a stage is fetched again while its neighbours are read, and there are only two"
+        beside = None if against_beside else (dots[0], dots[-1])
     return Rounds(
-        tuple(fetches), tuple(order), stages, size[True], size[False], in_flight, not against, against
+        tuple(fetches), tuple(order), stages, size[True], size[False], in_flight, not against, against, beside,
+        against_beside,
     )  # fmt: skip
 
 
@@ -169,15 +183,67 @@ def _own_bytes(product: Product, sides: set[bool]) -> int:
 
 
 def _at_once(dot: ops.Dot, product: Product, around: Surroundings) -> bool:
-    """Whether the sums are the registers of the result, so that nobody looks at them between two rounds."""
+    """Whether nobody looks at the sums between two rounds."""
+    return product.unit == "wgmma" and dot.accumulate and _in_registers(dot, product, around) and not product.left.held
+
+
+# --- two rounds beside each other ---------------------------------------------------------------------------
+
+
+def _against_beside(
+    body: tuple[ir.Statement, ...], dots: list[ops.Dot], products: dict[ir.Statement, Product], around: Surroundings
+) -> str:
+    """Why the first product of a round cannot be ordered before the last one of the round before is through.
+
+    It moves over the end of the round: all that it reads is staged, and nobody looks at its result there. The last one
+    is then at work over that end: nobody looks at its sums, or changes what it multiplies, before the next round.
+    """
+    first, last = dots[0], dots[-1]
+    one, other = products[first], products[last]
+    if not all(product.unit == "wgmma" for product in (one, other)):
+        return "a product is not computed by warpgroups"
+    if not (one.left.fetched and one.right.fetched):
+        return "the first product of a round reads what the round computes"
+    if first.accumulate or not _in_registers(first, one, around):
+        return "the first product of a round does not begin its own sums in registers"
+    if not (last.accumulate and _in_registers(last, other, around)):
+        return "the last product of a round does not add to sums in registers"
+    if not (other.right.fetched and (other.left.fetched or other.left.held)):
+        return "the last product of a round reads what only the round stages"
+    before, after = body[: body.index(first)], body[body.index(last) + 1 :]
+    if not all(isinstance(s, ir.DefineView) or _computes_no_tile(s) for s in before):
+        return "a round computes before its first product"
+    if any(last.result in touched_in(s) or other.left.variable in {*written_in(s)} for s in after):
+        return "a round works on after its last product, with what that adds to or multiplies"
+    needed = one.layout.registers + other.layout.registers + ASIDE_REGISTERS
+    if other.left.held:
+        needed += other.layout.row_registers * (other.length or 0) // FRAGMENT_LANES // 2  # two in a register
+    if needed > around.registers:
+        return f"both need about {needed} registers of a thread at once, and it may have {around.registers}"
+    return ""
+
+
+def _in_registers(dot: ops.Dot, product: Product, around: Surroundings) -> bool:
+    """Whether the sums are the registers of the result."""
     assert isinstance(dot.result.type, ir.TileT)
-    return (
-        product.unit == "wgmma"
-        and dot.accumulate
-        and dot.result not in around.shared
-        and dot.result.type.dtype == product.total
-        and not product.left.held
+    return dot.result not in around.shared and dot.result.type.dtype == product.total
+
+
+def _computes_no_tile(statement: ir.Statement) -> bool:
+    return isinstance(statement, ir.Define) and (
+        statement.value is None or isinstance(statement.variable.type, ir.ScalarT)
     )
+
+
+def touched_in(statement: ir.Statement) -> set[ir.Variable]:
+    """The variables that a straight statement reads or writes."""
+    read = {
+        one.variable
+        for root in walk.expressions(statement)
+        for one in walk.every(root)
+        if isinstance(one, ir.VariableRef)
+    }
+    return read | {*written_in(statement)}
 
 
 # --- what a round is made of --------------------------------------------------------------------------------

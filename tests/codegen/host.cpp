@@ -15,6 +15,7 @@ struct Box { unsigned to; const ph_map* map; long long row, column; };
 struct Bulk { unsigned phase = 0, count = 0, arrived = 0; size_t expected = 0, ordered = 0; std::vector<Box> boxes; };
 struct Cta {
   std::map<void*, Bulk> bulks;
+  std::map<int, int> let, waited;  // threads that let a warpgroup go on, and its threads that waited for them
   Index block;
   std::vector<unsigned char> shared;
   int arrived = 0, generation = 0, any = 0, last_any = 0, left = 0;
@@ -215,6 +216,12 @@ void group_wait(size_t left) {
   }
   warp_wait();  // the lanes of a warp go on together
 }
+void group_after(int group) {
+  const int turn = current->cta->waited[group]++ / 128;
+  while (current->cta->let[group] < 128 * (turn + 1)) yield_();
+  warp_wait();
+}
+void group_before(int group) { ++current->cta->let[group]; }
 
 void bulk_order(void* to, const ph_map& map, long long row, long long column, void* place) {
   Bulk& bulk = current->cta->bulks.at(place);

@@ -70,6 +70,8 @@ void copies_wait(size_t left);
 void group_tell(float* upper, float* lower, const unsigned* held, unsigned long long a, unsigned long long b, int columns, bool turned, float (*value)(unsigned short));
 void group_end();
 void group_wait(size_t left);
+void group_after(int group);
+void group_before(int group);
 
 // Bulk copies: happen only when somebody waits at the place that they were ordered for.
 void bulk_open(void* place, unsigned count);

@@ -60,6 +60,11 @@ struct ph_larger {
 inline float ph_sqrt(float x) { return std::sqrt(x); }
 inline double ph_sqrt(double x) { return std::sqrt(x); }
 """,
+    "ph_exp_of": "inline float ph_exp_of(float a, float b, float c) { return std::exp(std::fma(a, b, c)); }\n",
+    "ph_group_after": "inline void ph_group_after(int group) { group_after(group); }\n",
+    "ph_group_before": "inline void ph_group_before(int group) { group_before(group); }\n",
+    "ph_there": "template <int N> void ph_there(float (&)[N]) {}\n",
+    "ph_uniform": "inline int ph_uniform(int x) { return x; }\n",
     "ph_anew": "inline int ph_anew(int x) { return x; }\n",
     "ph_shared_address": "inline unsigned ph_shared_address(const void* p) { return offset_in_cta(p); }\n",
     "ph_pack_f16": """\

@@ -7,7 +7,7 @@ import pytest
 
 from phobos.lowering.options import Options
 from tests.codegen import host
-from tests.codegen.compare import agree
+from tests.codegen.compare import agree, emitted
 
 pytestmark = pytest.mark.skipif(host.COMPILER is None, reason="no C++ compiler (g++)")
 
@@ -64,6 +64,38 @@ def test_conversions_saturate_and_truncate() -> None:
         """,
         given={"X": values, "A": [0] * 12, "B": [0] * 12, "D": [0] * 12},
         grid=(1, 1, 1),
+    )
+
+
+def test_exp_of_what_a_row_scales_and_shifts() -> None:
+    """The factor of base two goes into scale and shift: at the edges of what a number can be it must not overflow."""
+    big, inf, nan = 3e38, float("inf"), float("nan")
+    rows = [
+        (1.0, 0.0), (0.125, 20.5), (-0.5, -30.0), (1.0, -big), (1.0, big), (-1.0, big), (0.25, 1e30), (big, 0.0),
+        (big, 20.5), (0.0, big), (1.0, inf), (1.0, -inf), (nan, 0.0), (1.0, nan), (0.0, 0.0), (1.0, 88.0),
+    ]  # fmt: skip
+    cells = [0.0, 1.0, -1.0, 30.25, -87.5, big, -big, inf, -inf, nan, 8e37, -2e38, 1e-20, 88.0, -0.0, 3.5]
+    given = {
+        "X": numpy.array([cells] * len(rows), numpy.float32),
+        "B": numpy.array([[b] for b, _ in rows], numpy.float32),
+        "C": numpy.array([[c] for _, c in rows], numpy.float32),
+    }
+    text = """
+        kernel shifted(X: tensor<f32>[M, N], B: tensor<f32>[M, 1], C: tensor<f32>[M, 1], Y: tensor<f32>[M, N],
+            Z: tensor<f32>[M, N], W: tensor<f32>[M, N]) {
+          let r = ctx.block.x * 4
+          let x = X[r :+ 4, 0 :+ 16]
+          let b = B[r :+ 4, 0 :+ 1]
+          let c = C[r :+ 4, 0 :+ 1]
+          Y[r :+ 4, 0 :+ 16] = exp(x * b - c)
+          Z[r :+ 4, 0 :+ 16] = exp(c + b * x)
+          W[r :+ 4, 0 :+ 16] = exp(c - x * b)
+        }
+        """
+    made = agree(text, {"M": 16, "N": 16}, given=given, orders=(0,), tolerance=2e-4)
+    assert made.text.count("= ph_exp_of(") >= 3
+    assert "= ph_exp(" in emitted(text.replace("exp(x * b - c)", "exp(x * x - x)")).text, (
+        "none of it is one along a row"
     )
 
 
@@ -391,7 +423,7 @@ def test_attention_on_tensor_cores() -> None:
         orders=(0, 3),
         tolerance=2e-3,
     )
-    assert made.text.count("ph_multiply_f16_64x") == 4  # two products, and their definitions
+    assert made.text.count("__device__ __forceinline__ void ph_multiply_f16_64x") == 2
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f16"])

@@ -228,6 +228,52 @@ def test_attention_keeps_its_weights_in_registers(arch: str, query: str, dtype: 
     assert ("ph_bulk_copy(" in loop) == (arch == "sm_90a")
 
 
+def plain_attention(change: tuple[str, str] = ("", ""), threads: str = "128", rows: int = 64) -> str:
+    query = f"let q = Q[r :+ {rows}, 0 :+ 32]"
+    text = ATTENTION.format(threads=threads, rows=rows, dtype="f16", query=query, weights="p")
+    assert change[0] in text
+    return text.replace(*change, 1) if change[0] else text
+
+
+def rounds_facts(text: str) -> dict[str, Any]:
+    (found,) = facts_of(lower(unit_of(text)[1].program, Options()), lambda span: 1)["rounds"]
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.mark.parametrize(("length", "threads", "rows"), [(64, "128", 64), (200, "128", 64), (448, "256", 128)])
+def test_the_first_product_of_the_next_round_is_at_work_beside_the_last_one(
+    length: int, threads: str, rows: int
+) -> None:
+    text = plain_attention(threads=threads, rows=rows)
+    made = agree(text, {"L": length}, {"scale": 0.25}, options=Options(), orders=(0, 5), grid=(1, 1, 1), tolerance=2e-3)
+    assert rounds_facts(text)["next_beside_last"]
+    loop = body(made)[body(made).index("for (long long t_") :]
+    between = loop[loop.rindex("ph_multiply_f16_64x64(") : loop.rindex("_held_turned(")]
+    assert "ph_group_end" in between and "wait" not in between
+    assert loop.index("ph_group_wait<1>") < loop.index("ph_exp") < loop.index("ph_group_wait<0>")
+
+
+ALONE = [
+    (("acc = acc *", "den = den * 1.5\n        acc = acc *"), "128", ""),
+    (("top = higher", "top = higher\n        acc = acc * 0.5"), "128", "works on after its last product"),
+    (("top = higher", "top = higher\n        den = den + rowsum(p)"), "128", ""),
+    (("var s:", "den = den * 0.5\n        var s:"), "128", "computes before its first product"),
+    (("dot_t(q, K[", "dot_t(K[t :+ 64, 0 :+ 32], K["), "128", ""),
+    (("= dot_t(", "= 0.25\n        s += dot_t("), "128", "does not begin its own sums"),
+    (("", ""), "128, 8", "need about 108 registers"),
+]
+
+
+@pytest.mark.parametrize(("change", "threads", "why"), ALONE, ids=[case[0][1] or case[1] for case in ALONE])
+def test_what_keeps_two_rounds_apart_is_told(change: tuple[str, str], threads: str, why: str) -> None:
+    text = plain_attention(change, threads)
+    facts = rounds_facts(text)
+    assert facts["next_beside_last"] == (why == "") and why in facts["reason_against_beside"]
+    if not why:
+        agree(text, {"L": 136}, {"scale": 0.25}, options=Options(), orders=(5,), tolerance=4e-3)
+
+
 def test_weights_that_a_warp_holds_only_in_part_go_through_shared_memory() -> None:
     """Two products of one tile, the second with its rows: eight warps over 32 rows cannot hold rows whole."""
     text = ATTENTION.format(threads=256, rows=32, dtype="f16", query="let q = Q[r :+ 32, 0 :+ 32]", weights="p")

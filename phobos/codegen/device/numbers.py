@@ -119,6 +119,18 @@ __device__ __forceinline__ float ph_exp(float x) {
 }
 __device__ __forceinline__ double ph_exp(double x) { return exp(x); }
 """,
+    "ph_exp_of": """\
+// exp(a * b + c), where `b` and `c` are one for many `a`: the factor of base two goes into them, and each `a` takes one
+// sum and one instruction. It stays away where it could overflow. Beside so large a `c` a sum is 0, or out of reach for
+// either base; a product with so large a `b` is 0 or out of reach, too, for an `a` that is not under 2^-110.
+__device__ __forceinline__ float ph_exp_of(float a, float b, float c) {
+  const float most = 8.5070592e37f, base = 1.4426950408889634f;  // 2^126
+  const float scale = fmaxf(fabsf(b), fabsf(c)) < most ? b * base : b, shift = fabsf(c) < most ? c * base : c;
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(fmaf(a, scale, shift)));
+  return y;
+}
+""",
     "ph_log": """\
 __device__ __forceinline__ float ph_log(float x) { return __logf(x); }
 __device__ __forceinline__ double ph_log(double x) { return log(x); }

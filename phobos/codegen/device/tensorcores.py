@@ -94,6 +94,28 @@ __device__ __forceinline__ void ph_others_see() { asm volatile("fence.proxy.asyn
 // The same, and what other blocks stored in the device's memory, too, before a barrier of the grid.
 __device__ __forceinline__ void ph_others_see_all() { asm volatile("fence.proxy.async;" ::: "memory"); }
 """,
+    "ph_group_after": """\
+// The warps of a warpgroup wait until those of the one before have let them go on.
+__device__ __forceinline__ void ph_group_after(int group) {
+  asm volatile("bar.sync %0, 256;" :: "r"(group) : "memory");
+}
+""",
+    "ph_group_before": """\
+__device__ __forceinline__ void ph_group_before(int group) {
+  asm volatile("bar.arrive %0, 256;" :: "r"(group) : "memory");
+}
+""",
+    "ph_there": """\
+// Sums that have been waited for: nothing that is computed from them moves before this.
+template <int N> __device__ __forceinline__ void ph_there(float (&x)[N]) {
+#pragma unroll
+  for (int n = 0; n < N; ++n) asm volatile("" : "+f"(x[n]) :: "memory");
+}
+""",
+    "ph_uniform": """\
+// The same number, of which the compiler knows then that all threads of a warp have it.
+__device__ __forceinline__ int ph_uniform(int x) { return __shfl_sync(0xffffffffu, x, 0); }
+""",
     "ph_group_begin": """\
 __device__ __forceinline__ void ph_group_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 """,
