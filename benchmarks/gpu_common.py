@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -59,6 +59,41 @@ def torch_micros(work: Callable[[], Any], *, repeat: int = 10, warm: int = 3, in
         last.synchronize()
         times.append(1e3 * first.elapsed_time(last) / inner)
     return statistics.median(times)
+
+
+def in_turns(works: Mapping[str, Callable[[], Any]], *, rounds: int = 40, inner: int = 10) -> dict[str, list[float]]:
+    """Microseconds of each of `works`, which enqueue on PyTorch's current stream, once a round, in turns.
+
+    A card's clocks follow its temperature and its power: what is measured first, or after a rest, gains some percent.
+    In turns that meets all alike, and the ratio of two is one of neighbours (`ratio`). Each is captured `inner` times
+    in a graph, so that no time of the host is in it.
+    """
+    import torch
+
+    graphs = {}
+    for name, work in works.items():
+        work()
+        torch.cuda.synchronize()
+        graphs[name] = graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            for _ in range(inner):
+                work()
+    found: dict[str, list[float]] = {name: [] for name in works}
+    for turn in range(rounds + 3):
+        for name, graph in graphs.items():
+            first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            first.record()
+            graph.replay()
+            last.record()
+            last.synchronize()
+            if turn >= 3:
+                found[name].append(1e3 * first.elapsed_time(last) / inner)
+    return found
+
+
+def ratio(these: Sequence[float], of: Sequence[float]) -> float:
+    """How often `these` fit into `of`: the median over the rounds of one `in_turns`."""
+    return statistics.median(b / a for a, b in zip(these, of, strict=True))
 
 
 def graph_of(work: Callable[[], Any]) -> Callable[[], None]:
