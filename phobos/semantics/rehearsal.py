@@ -23,6 +23,7 @@ from phobos.value import value
 
 MOST_WORK = 8_000  # elements computed and statements run, in all blocks
 MOST_LAUNCHES = 120  # of one program
+MOST_TOGETHER = 20 * MOST_WORK  # of one program: a second or two
 MOST_ALIKE = 4  # blocks that touch one cell by one access and are told apart, and values of each
 WIDTHS = {"i8": (-1 << 7, 8), "u8": (0, 8), "i32": (-1 << 31, 32), "i64": (-1 << 63, 64), "index": (-1 << 63, 64)}
 FLOATS = {"f16": "e", "f32": "f", "f64": "d", "bf16": "f"}
@@ -127,6 +128,7 @@ class Rehearsals:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._known: dict[object, Seen] = {}
+        self._spent = 0
 
     def seen(
         self, which: int, sizes: Mapping[str, int], counts: Sequence[int], last_first: bool = False
@@ -139,9 +141,10 @@ class Rehearsals:
         key = which, tuple(counts), tuple(sorted(sizes.items())), last_first
         known = self._known.get(key)
         if known is None:
-            if len(self._known) >= MOST_LAUNCHES:
+            if len(self._known) >= MOST_LAUNCHES or self._spent >= MOST_TOGETHER:
                 return None
             known = self._known[key] = _Launch(self._program, *VARIANTS[which], sizes, counts).run(last_first)
+            self._spent += known.spent
         return known
 
     def meeting(self, one: Place, other: Place, sizes: Mapping[str, int], counts: Sequence[int]) -> str:

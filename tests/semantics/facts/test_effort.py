@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from phobos.check import Configuration, findings
-from phobos.semantics import apart, footprints, ir, meeting, solve, steady, walking, witness
+from phobos.semantics import apart, footprints, ir, meeting, rehearsal, solve, steady, walking, witness
 from phobos.semantics import module as modules
 from phobos.semantics.conditions import too_large
 from phobos.semantics.poly import MOST_NESTED, Poly, too_deep
@@ -179,6 +179,38 @@ def test_conditions_do_not_grow_without_end(searches: list[int], statement: str,
     from phobos.semantics.values import values_of
 
     assert not any(map(too_large, values_of(unit.program).conditions.values()))
+
+
+LONG_LAUNCHES = """
+@persistent
+kernel k(X: tensor<f32>[N], Y: tensor<f32>[N], W: tensor<f32>[H, N], BAR: tensor<i32>[2]) {
+  let p = ctx.block.x
+  for r in range(0, H) {
+    for c in range(p, N, ctx.blocks.x) {
+      W[r :+ 1, c :+ 1] = W[H - 1 - r :+ 1, c :+ 1] * 0.5
+    }
+    if p < 4294967296 {
+      grid_barrier(BAR)
+    }
+  }
+  Y[p * 4 :+ 4] = X[p * 4 :+ 4] * 0.5
+}
+"""
+
+
+def test_the_launches_that_are_rehearsed_have_an_end_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seventy of them, each as long as one may be, took seven seconds for twelve lines."""
+    spent: list[int] = []
+    whole = rehearsal._Launch.run
+
+    def counted(launch: rehearsal._Launch, last_first: bool = False) -> rehearsal.Seen:
+        seen = whole(launch, last_first)
+        spent.append(seen.spent)
+        return seen
+
+    monkeypatch.setattr(rehearsal._Launch, "run", counted)
+    findings("effort.ph", LONG_LAUNCHES)
+    assert len(spent) > 10 and sum(spent) <= rehearsal.MOST_TOGETHER + rehearsal.MOST_WORK
 
 
 def kinds(of: type) -> list[type]:
