@@ -35,14 +35,19 @@ _ORDER = (MISSING, ")", "]", NAME, "R", "N", "=", ",", ":", ">", "(", "[", "<", 
 # What recovery may put in, the best guess first.
 
 
-def learn(start: str, kinds: str) -> Shape:
-    """What lark makes of a piece, mended where it is wrong."""
+def parser() -> Lark:
+    """Lark's parser of pieces, made when it is first wanted."""
     global _lark
-    if _surely_too_deep(kinds):
-        return _too_deep(len(kinds))
     if _lark is None:
         _lark = table.kept()
-    state: Any = _lark.parse_interactive(None, start).parser_state
+    return _lark
+
+
+def learn(start: str, kinds: str) -> Shape:
+    """What lark makes of a piece, mended where it is wrong."""
+    if _surely_too_deep(kinds):
+        return _too_deep(len(kinds))
+    state: Any = parser().parse_interactive(None, start).parser_state
     tokens = [_Token(TERMINALS.get(k, k), i) for i, k in enumerate(kinds)]
     end = _Token("$END", len(kinds))
     added: list[tuple[str, int]] = []

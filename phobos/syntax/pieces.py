@@ -67,6 +67,14 @@ def _added(kind: str, index: int, tokens: list[Token], end: int) -> Token:
     return at, at, ""
 
 
+def prepare() -> None:
+    """Load what the first new shape needs, 40 ms of work: for who would rather do that while nobody waits."""
+    from phobos.syntax import learning
+
+    with _lock:
+        learning.parser()
+
+
 def new_shapes() -> int:
     """How many shapes this process has met for the first time (or again, after forgetting it); for benchmarks."""
     return _new

@@ -231,6 +231,28 @@ def test_a_crash_of_the_check_leaves_the_server_alive(start: Start) -> None:
     assert wire.stop() == 0
 
 
+TOLD = """
+import sys
+from phobos.lsp.requests import lifecycle
+from phobos.syntax import pieces
+lifecycle.PREPARE_SECONDS = 0
+prepare = pieces.prepare
+def told():
+    loaded = "lark" in sys.modules
+    prepare()
+    from phobos.syntax import learning
+    print("before", loaded, "then", learning._lark is not None, file=sys.stderr)
+pieces.prepare = told
+"""
+
+
+def test_what_the_first_new_statement_needs_is_loaded_before_it(start: Start) -> None:
+    wire = start(prelude=TOLD)
+    wire.start()
+    wire.wait_for_log("before False then True")
+    assert wire.stop() == 0
+
+
 # --- findings ---------------------------------------------------------------------------------------------
 
 

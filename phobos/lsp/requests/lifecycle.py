@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from concurrent.futures import Future
 from typing import Any
@@ -12,9 +13,12 @@ from phobos.lsp.client import client_of, settings_of
 from phobos.lsp.requests import diagnostics
 from phobos.lsp.server import Server
 from phobos.lsp.uris import key_of, uri_of
+from phobos.syntax import pieces
 from phobos.syntax.lines import Encoding
 
 log = logging.getLogger("phobos.lsp")
+
+PREPARE_SECONDS = 0.5
 
 ENCODINGS: dict[str, Encoding] = {
     types.PositionEncodingKind.Utf8.value: "utf-8",
@@ -52,6 +56,7 @@ def register(server: Server) -> None:
         if session.client.configuration:
             fetch_settings(server)
         server.sweeper.soon()
+        server.spawn(prepare())
 
     @server.serve(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     def changed(params: types.DidChangeConfigurationParams) -> None:
@@ -67,6 +72,12 @@ def register(server: Server) -> None:
         for folder in params.event.added:
             session.folders[key_of(folder.uri)] = folder.uri
         server.publisher.everything()
+
+
+async def prepare() -> None:
+    """What the first half-typed statement needs is loaded before somebody types it, behind what a start asks for."""
+    await asyncio.sleep(PREPARE_SECONDS)
+    pieces.prepare()
 
 
 def fetch_settings(server: Server) -> None:
