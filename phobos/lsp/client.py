@@ -26,14 +26,11 @@ class Client:
     completion_format: Format
     signature_format: Format
     snippets: bool
-    label_details: bool
     label_offsets: bool
     symbol_tree: bool
     code_action_literals: bool
-    code_action_resolve: bool
     lines_only_folding: bool
     versioned_edits: bool
-    applies_edits: bool
     shows_documents: bool
     progress: bool
     configuration: bool
@@ -72,16 +69,12 @@ def client_of(capabilities: types.ClientCapabilities) -> Client:
         completion_format=format(f"{item}.documentation_format"),
         signature_format=format(f"{signature}.documentation_format"),
         snippets=has(f"{item}.snippet_support"),
-        label_details=has(f"{item}.label_details_support"),
         label_offsets=has(f"{signature}.parameter_information.label_offset_support"),
         symbol_tree=has("text_document.document_symbol.hierarchical_document_symbol_support"),
         code_action_literals=get_capability(capabilities, "text_document.code_action.code_action_literal_support")
         is not None,
-        code_action_resolve="edit"
-        in (get_capability(capabilities, "text_document.code_action.resolve_support.properties", None) or ()),
         lines_only_folding=has("text_document.folding_range.line_folding_only"),
         versioned_edits=has("workspace.workspace_edit.document_changes"),
-        applies_edits=has("workspace.apply_edit"),
         shows_documents=has("window.show_document.support"),
         progress=has("window.work_done_progress"),
         configuration=has("workspace.configuration"),
