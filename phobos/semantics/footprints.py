@@ -24,6 +24,7 @@ from phobos.semantics.program import Program, fact
 from phobos.semantics.rehearsal import Touch
 from phobos.semantics.sameness import CellValues, value_key
 from phobos.semantics.steady import phase_writes_of
+from phobos.semantics.turns import Turns, turns_of
 from phobos.semantics.twoblocks import FEW_NODES, MOST_NODES, Cells, axes_of, cell_of, conditions_of
 from phobos.semantics.uniformity import Level, Uniformity, uniformity_of
 from phobos.semantics.values import (
@@ -406,6 +407,8 @@ class _Conflicts:
     def _compare(self, a: _Group, b: _Group) -> Conflict | None:
         ways = list(islice(self._ways(a, b), MOST_WAYS + 1))
         too_many = len(ways) > MOST_WAYS
+        if self._in_turns(a.first.statement, b.first.statement):
+            return None
         if not ways or (len(ways) > 1 and self._apart_at_any_time(a, b)):
             return None
         ways.sort(key=lambda way: way[1].wraps != way[2].wraps)
@@ -426,6 +429,21 @@ class _Conflicts:
             reason = f"they can fall into one phase in more than {MOST_WAYS} ways, and not all were compared"
             return Conflict("unknown", a.first, b.first, False, None, reason)
         return verdict
+
+    def _in_turns(self, one: ir.Statement, other: ir.Statement) -> bool:
+        """Whether two blocks come to these one after another, each when it is its turn."""
+        return any(
+            one in turns.held and other in turns.held and self._differ(turns) for turns in turns_of(self.program)
+        )
+
+    def _differ(self, turns: Turns) -> bool:
+        """Whether no two blocks wait for one number."""
+        known = self._any_rounds.get(turns)
+        if known is None:
+            cells = [turn.as_cells() for turn in turns.waits]
+            pairs = [(one, other) for at, one in enumerate(cells) for other in cells[at:]]
+            known = self._any_rounds[turns] = all(self._proofs.apart(*pair, self.axes) for pair in pairs)
+        return known
 
     def _apart_at_any_time(self, a: _Group, b: _Group) -> bool:
         """`_apart_in_any_rounds`, kept with the program: no barrier has a part in it."""
