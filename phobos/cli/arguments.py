@@ -45,7 +45,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 def _width() -> int:
     """Columns for text, as `shutil.get_terminal_size` finds them."""
     columns = os.environ.get("COLUMNS", "")
-    if columns.isdigit() and int(columns) > 0:
+    if columns.isdecimal() and int(columns) > 0:
         return int(columns) - 2
     try:
         found = os.get_terminal_size(sys.__stdout__.fileno()).columns if sys.__stdout__ else 0
@@ -91,7 +91,7 @@ def named(text: str) -> tuple[str, str]:
 
 
 def device(text: str) -> str:
-    if text in ("auto", "cpu", "cuda") or (text.startswith("cuda:") and text[5:].isdigit()):
+    if text in ("auto", "cpu", "cuda") or (text.startswith("cuda:") and text[5:].isdecimal()):
         return text
     raise argparse.ArgumentTypeError(f"{text!r} is no device: auto, cpu, cuda or cuda:N")
 
@@ -101,7 +101,7 @@ def grid(text: str) -> tuple[int, ...]:
     if text == "auto":
         return ()
     parts = text.split(",")
-    if not 1 <= len(parts) <= 3 or not all(part.isdigit() and int(part) > 0 for part in parts):
+    if not 1 <= len(parts) <= 3 or not all(part.isdecimal() and int(part) > 0 for part in parts):
         raise argparse.ArgumentTypeError(f"{text!r} is no grid: auto, N or X,Y,Z with numbers of at least 1")
     return tuple(int(part) for part in parts)
 
@@ -117,7 +117,7 @@ def seconds(text: str) -> float:
 
 
 def seed(text: str) -> int:
-    if not text.isdigit():
+    if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is no seed: a whole number of at least 0")
     return int(text)
 

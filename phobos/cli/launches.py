@@ -88,6 +88,10 @@ def option(arguments: argparse.Namespace, header: Run, given: Any, key: str, rea
         raise InputError(f"{arguments.file}:{header.line}: {key}: {error}") from None
 
 
+# Options that no refusal of a launch is about, except in words that begin with them.
+_BLAMELESS = ("file", "no_color", "json", "plan", "memory", "plot", "out", "repeat", "debug")
+
+
 @contextmanager
 def said_by(arguments: argparse.Namespace, header: Run) -> Iterator[None]:
     """Puts the header's line in front of what cannot be made of it, where the command line says nothing of its own."""
@@ -96,7 +100,8 @@ def said_by(arguments: argparse.Namespace, header: Run) -> Iterator[None]:
     try:
         yield
     except (InputError, LaunchError) as error:
-        own = arguments.set or arguments.arg or arguments.kernel or getattr(arguments, "out", None)
+        said = {key: value for key, value in vars(arguments).items() if value and key not in _BLAMELESS}
+        own = any(value != "cpu" for value in said.values()) or str(error).startswith("--")
         placed = getattr(error, "diagnostic", None) is not None or str(error).startswith(f"{arguments.file}:")
         if not header.line or own or placed:
             raise

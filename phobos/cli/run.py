@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from phobos.cli.arguments import named, positive, use_colour
 from phobos.cli.launches import add_chance, add_kernel, add_what, add_where, launches, option, request, said_by
 from phobos.cli.output import document
+from phobos.errors import InputError
 from phobos.value import replace
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    _outputs(arguments)
     kernels, headers = launches(arguments)
     code = 0
     printed: list[dict[str, Any]] = []
@@ -77,6 +79,17 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         document(json.dumps(printed[0] if len(printed) == 1 else printed, indent=2, ensure_ascii=False) + "\n")
     return code
+
+
+def _outputs(arguments: argparse.Namespace) -> None:
+    """Raises InputError where one of two files would silently not be written, or would not be what its name says."""
+    seen: set[str] = set()
+    for name, path in arguments.out:
+        if name in seen:
+            raise InputError(f"--out {name} is given twice: a tensor is saved once")
+        if path.endswith(".npz"):
+            raise InputError(f"--out {name}={path}: a tensor is saved as .npy, which holds one array")
+        seen.add(name)
 
 
 def _one(arguments: argparse.Namespace, kernels: Kernels, header: Run) -> Report:
@@ -103,7 +116,7 @@ def _one(arguments: argparse.Namespace, kernels: Kernels, header: Run) -> Report
 
 def _shard(text: str) -> tuple[str, int | None]:
     name, equals, parts = text.partition("=")
-    if not name.isidentifier() or (equals and not (parts.isdigit() and int(parts) > 0)):
+    if not name.isidentifier() or (equals and not (parts.isdecimal() and int(parts) > 0)):
         raise argparse.ArgumentTypeError(f"{text!r} is not DIM or DIM=PARTS")
     return name, int(parts) if equals else None
 

@@ -164,6 +164,6 @@ def _placed(error: InputError, fallback: str) -> BadConfiguration:
         drive, (path, _, rest) = path, rest.partition(_PLACE)
         path = f"{drive}:{path}"
     number, _, reason = rest.partition(_PLACE)
-    if number.strip().isdigit():
+    if number.strip().isdecimal():
         return BadConfiguration(path, max(0, int(number) - 1), reason.strip())
     return BadConfiguration(path if os.path.exists(path) else fallback, 0, rest.strip() or text)

@@ -152,7 +152,7 @@ def _fill(tensor: ir.Tensor, text: str, dims: Mapping[str, int], constants: Mapp
     own = seed
     if colon:
         key, equals, given = option.partition("=")
-        if kind not in ("random", "normal") or key != "seed" or not equals or not given.isdigit():
+        if kind not in ("random", "normal") or key != "seed" or not equals or not given.isdecimal():
             raise InputError(f"cannot read {text!r} for tensor `{tensor.name}`: only `{kind}:seed=N` may follow")
         own = int(given)
     dtype = np.dtype(_DTYPES[tensor.dtype])

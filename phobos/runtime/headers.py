@@ -108,7 +108,7 @@ def _expectation(path: str, line: int, text: str) -> Expectation:
         return Expectation(line, text, "fault", "", (), found[1])
     if found := _CELL.match(text):
         index = [part.strip() for part in found[2].split(",")]
-        if all(part.isdigit() for part in index):
+        if all(part.isdecimal() for part in index):
             truth = {"true": 1.0, "false": 0.0}.get(found[3])
             if truth is not None or _NUMBER.match(found[3]):
                 wanted = float(found[3]) if truth is None else truth

@@ -44,6 +44,7 @@ kernel k() {{}}
         ("\n// expect: X[0] = 1\n", 2, "before any"),
         ("// run: N=1\n// expect: X[0] = many\n", 2, "X[0] = many"),
         ("// run: N=1\n// expect: X[i] = 1\n", 2, "X[i]"),
+        ("// run: N=1\n// expect: X[\N{SUPERSCRIPT TWO}] = 1\n", 2, "X[\N{SUPERSCRIPT TWO}]"),
         ("// run: N=1\n// expect: fault=hang\n", 2, "'hang'"),
         ("// run: N=1\n// expect: X sha256=12\n", 2, "sha256=12"),
     ],

@@ -37,9 +37,9 @@ def phobos_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NO_COLOR", "1")
 
-    def run(text: str, *words: str, device: str = "cpu") -> tuple[int, str, str]:
+    def run(text: str, *words: str, device: str | None = "cpu") -> tuple[int, str, str]:
         (tmp_path / "k.ph").write_text(text)
-        code = main(["run", "k.ph", "--device", device, *words])
+        code = main(["run", "k.ph", *(["--device", device] if device else []), *words])
         out = capsys.readouterr()
         assert "Traceback" not in out.err
         return code, out.out, out.err
@@ -59,10 +59,11 @@ def phobos_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 )
 def test_what_a_header_gets_wrong_is_told_with_its_line(phobos_run, words: str, said: str) -> None:  # type: ignore[no-untyped-def]
     text = f"// run: X=ones Y=zeros alpha=1 N=8\n// run: {words}\n{SAXPY}"
-    code, _, err = phobos_run(text)
+    code, _, err = phobos_run(text, device=None)
     assert code == 2 and err.startswith("phobos: error: k.ph:2: ") and said in err
-    code, _, err = phobos_run(text, "--arg", "Q=3")
-    assert code == 2 and "k.ph:" not in err, "what is wrong may stand on the command line"
+    for own in (("--arg", "Q=3"), ("--cluster", "none:3"), ("--out", "Q=q.npy")):
+        code, _, err = phobos_run(text, *own, device=None)
+        assert code == 2 and "k.ph:" not in err, "what is wrong may stand on the command line"
 
 
 @pytest.mark.parametrize("path", [*EXAMPLES, *CASES], ids=lambda path: path.stem)
@@ -300,6 +301,10 @@ def test_auto_says_which_device_and_why(phobos_run, monkeypatch: pytest.MonkeyPa
         (("--set", "N"), "'N' is not NAME=INT"),
         (("--set", "N=x"), "not an integer"),
         (("--set", "N=-4"), "cannot be negative"),
+        (("--grid", "\N{SUPERSCRIPT TWO}"), "is no grid"),
+        (("--device", "cuda:\N{SUPERSCRIPT TWO}"), "is no device"),
+        (("--arg", "X=random:seed=\N{SUPERSCRIPT TWO}"), "only `random:seed=N` may follow"),
+        (("--cluster", "local:\N{SUPERSCRIPT TWO}", "--shard", "N"), "--cluster"),
         (("--set", "N=99999999999999"), "would take"),
         (("--arg", "X"), "'X' is not NAME=VALUE"),
         (("--arg", "X=rnd"), "cannot read 'rnd' for tensor `X`"),
@@ -318,6 +323,8 @@ def test_auto_says_which_device_and_why(phobos_run, monkeypatch: pytest.MonkeyPa
         (("--detect", "everything"), "cannot be detected"),
         (("--out", "Z=z.npy"), "no tensor `Z`"),
         (("--out", "Y=none/y.npy"), "there is no directory"),
+        (("--out", "Y=y.npz"), "saved as .npy"),
+        (("--out", "Y=y.npy", "--out", "Y=z.npy"), "--out Y is given twice"),
         (("--schedule", "wild"), "no schedule is called 'wild'"),
         (("--l2-group", "0"), "at least 1"),
         (("--resident", "0"), "at least 1"),

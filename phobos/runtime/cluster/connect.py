@@ -103,13 +103,13 @@ def cluster(where: str) -> Iterator[Cluster]:
     needed()
     if where == "local" or where.startswith("local:"):
         count = where.partition(":")[2]
-        if count and (not count.isdigit() or int(count) < 1):
+        if count and (not count.isdecimal() or int(count) < 1):
             raise InputError(f"--cluster {where}: the number of workers must be at least 1")
         with _local(int(count) if count else None) as found:
             yield found
         return
     kind, _, rest = where.partition("://")
-    if kind not in ("tcp", "tls") or not rest.rpartition(":")[2].isdigit():
+    if kind not in ("tcp", "tls") or not rest.rpartition(":")[2].isdecimal():
         raise InputError(f"--cluster {where}: give local, local:N, tcp://HOST:PORT or tls://HOST:PORT")
     from distributed import Client
     from distributed.security import Security
