@@ -99,7 +99,7 @@ class Multiply:
             place = self.context.fetched.get((self.dot, side is self.left))
             if place is None:
                 base = self.context.lowered.shared.places[self.context.lowered.scratches[self.dot]].offset
-                place = f"shared + {base + offset}"
+                place = spelling.plus("shared", base + offset)
                 offset += size
             cell = spelling.CELLS[side.stored]
             out.line(f"{cell}* const {side.name} = ({cell}*)({place});")
