@@ -7,14 +7,12 @@ from phobos.codegen.context import Context
 from phobos.codegen.elementwise import Loop
 from phobos.codegen.expressions import Element, as_type, dtype_of, point
 from phobos.lowering import ops
-from phobos.lowering.layout import WARP, Layout
+from phobos.lowering.chains import chains_of
+from phobos.lowering.layout import Layout
 from phobos.semantics import ir
 
 _FUNCTION = {"rowmax": "ph_larger", "rowsum": "ph_sum", "rowargmax": "ph_first_largest"}
 _LOWEST = {"double": "(-__longlong_as_double(0x7ff0000000000000LL))", "float": "(-__int_as_float(0x7f800000))"}
-
-AT_WORK = {"rowmax": 16, "rowsum": 8}  # instructions of a scheduler's warps that fill the time one of them takes
-SCHEDULERS = 4  # of a multiprocessor
 
 
 def reduce(context: Context, statement: ops.Reduce) -> None:
@@ -30,7 +28,7 @@ def reduce(context: Context, statement: ops.Reduce) -> None:
     start = {"rowsum": spelling.zero(dtype), "rowmax": lowest, "rowargmax": f"{{{lowest}, {layout.columns}}}"}[kind]
     combine = f"{_FUNCTION[kind]}{{}}"
     rows = layout.row_registers
-    chains = _chains(context, kind, dtype, layout)
+    chains = chains_of(kind, dtype, layout, context.program.launch)
     loop = Loop(context, layout, tuple(n for n in source.type.shape if isinstance(n, int)))
     with out.block():
         loop.read(source)
@@ -75,20 +73,6 @@ def reduce(context: Context, statement: ops.Reduce) -> None:
 def _of_group(group: str, rows: int, i: str) -> str:
     """Where a group of lanes has the partial result of row register `i`."""
     return spelling.plus(spelling.times(spelling.factor(group) if rows > 1 else group, rows), i)
-
-
-def _chains(context: Context, kind: str, dtype: str, layout: Layout) -> int:
-    """In how many chains a thread goes along a row: in a chain one instruction waits for the one before it.
-
-    More than one only beside tensor cores, whose registers leave room for few warps; and a sum, whose bits hang on it,
-    goes by what the kernel's text says of warps. (The largest is the same in any order.)
-    """
-    if dtype != "f32" or kind not in AT_WORK or not layout.is_fragment:
-        return 1
-    launch = context.program.launch
-    warps = max(1, launch.threads * (launch.min_blocks or 1) // WARP // SCHEDULERS)
-    most = min(AT_WORK[kind] // (warps * layout.row_registers), layout.column_registers // 4)
-    return 1 << max(most, 1).bit_length() - 1
 
 
 def _first_group(layout: Layout, loop: Loop) -> tuple[str, int]:

@@ -148,12 +148,14 @@ class _Ring:
                 self._turn("slot", "parity")
                 out.line("ph_bulk_wait(there + slot, parity);")
                 with out.block():
+                    out.at(context.line_of(last.span))
                     multiply = Multiply(context, last, context.name(last.result))
                     multiply.places()
                     multiply.hold()
                     self._stage("slot")
                     self.spell(first)
                     context.fetched |= here
+                    out.at(context.line_of(last.span))
                     multiply.step()
                 self._turn("next", "next_parity")
         context.awaited -= {first, last}

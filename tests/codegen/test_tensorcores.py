@@ -6,6 +6,7 @@ by the emitter's; copies and products of warpgroups happen there as late as they
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -272,6 +273,25 @@ def test_what_keeps_two_rounds_apart_is_told(change: tuple[str, str], threads: s
     assert facts["next_beside_last"] == (why == "") and why in facts["reason_against_beside"]
     if not why:
         agree(text, {"L": 136}, {"scale": 0.25}, options=Options(), orders=(5,), tolerance=4e-3)
+
+
+@pytest.mark.parametrize(
+    ("threads", "rows", "largest", "sum_"), [("128", 64, 4, 4), ("256", 128, 4, 2), ("256, 2", 128, 2, 1)]
+)
+def test_few_warps_reduce_a_row_in_several_chains(threads: str, rows: int, largest: int, sum_: int) -> None:
+    """Two rows of a thread; sixteen and eight instructions of a scheduler's warps shall be at work."""
+    made = body(emitted(plain_attention(threads=threads, rows=rows)))
+    first, second = re.findall(r"float part\[(\d+)\];", made)
+    assert (int(first), int(second)) == (2 * largest, 2 * sum_)
+
+
+@pytest.mark.parametrize(("launch", "packed_first"), [("512", True), ("256, 2", True), ("256", False)])
+def test_weights_are_rounded_whole_where_registers_are_scarce(launch: str, packed_first: bool) -> None:
+    text = read("benchmarks/kernels/attention.ph").replace("D in [64, 128]", "D in [64]")
+    text = text.replace("@launch(256)", f"@launch({launch})")
+    text = text.replace("BM in [128]", "BM in [256]") if launch == "512" else text
+    found = [product.packed_first for product in lower(unit_of(text)[1].program, KNOWN).products.values()]
+    assert found == [False, packed_first]
 
 
 def test_weights_that_a_warp_holds_only_in_part_go_through_shared_memory() -> None:
