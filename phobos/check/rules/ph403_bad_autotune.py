@@ -1,8 +1,8 @@
 """The search space of `@autotune` or `@cluster` cannot be meant so.
 
 ## What it does
-Reports an empty list and a 0 for a constant that is a dimension, a length, a step or a divisor (errors);
-duplicates, and a space of more than 10 000 points (warnings).
+Reports an empty list and a 0 for a constant that is a dimension, a length, a step or a divisor (errors), also where
+`--set` or a launch sets it to less than 1; duplicates, and a space of more than 10 000 points (warnings).
 
 ## Why it is bad
 There is nothing to choose from, or the kernel breaks at one of the values.
