@@ -10,7 +10,6 @@ from phobos.semantics import ir
 from phobos.semantics.program import Program, fact
 from phobos.semantics.walking import all_evaluated
 from phobos.semantics.walking import blocks_of as blocks
-from phobos.semantics.walking import evaluated_by as expressions
 from phobos.semantics.walking import inside as inside
 from phobos.semantics.walking import subscripts as subscripts
 from phobos.value import value
@@ -113,7 +112,6 @@ __all__ = [
     "called_from",
     "covering",
     "every",
-    "expressions",
     "inside",
     "places_of",
     "same_place",
