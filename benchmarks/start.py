@@ -32,7 +32,7 @@ def lap(name):
 import phobos.cli; lap("command line")
 import phobos.syntax; lap("syntax")
 import phobos.semantics.module; lap("building programs")
-import phobos.semantics.footprints, phobos.semantics.masks, phobos.semantics.obligations; lap("facts")
+import phobos.semantics.conflicts, phobos.semantics.masks, phobos.semantics.obligations; lap("facts")
 import phobos.check, phobos.cli.check, phobos.cli.arguments, phobos.check.render.text; lap("checker, renderer")
 from phobos.check.engine import checks; checks(); lap("rules")
 text = open(sys.argv[1], encoding="utf-8").read()

@@ -124,7 +124,8 @@ def _steps(context: Context) -> Iterator[None]:
 def _conflicts(context: Context) -> Iterator[None]:
     """What takes the race rules long, made in steps before they ask for it."""
     from phobos.check.races import elsewhere
-    from phobos.semantics.footprints import aliases_of, footprints_of, meetings_of
+    from phobos.semantics.conflicts import aliases_of, meetings_of
+    from phobos.semantics.footprints import footprints_of
     from phobos.semantics.uniformity import uniformity_of
     from phobos.semantics.values import values_of
 

@@ -9,7 +9,8 @@ from phobos.check.strides import strides_of
 from phobos.check.walk import barriers_of, called_from, places_of, same_place
 from phobos.diagnostic import Related, Span
 from phobos.semantics import ir
-from phobos.semantics.footprints import Conflict, Footprint, aliases_of, depends_on_constants, meetings_of
+from phobos.semantics.conflicts import Conflict, aliases_of, meetings_of
+from phobos.semantics.footprints import Footprint, depends_on_constants
 from phobos.semantics.program import Program, fact
 from phobos.semantics.waits import waits_of
 

@@ -17,8 +17,9 @@ from functools import cached_property
 from phobos.diagnostic import Span
 from phobos.language.scalars import scalar
 from phobos.semantics import ir
+from phobos.semantics.conflicts import conflicts_of
 from phobos.semantics.flow import Flow, flow_of
-from phobos.semantics.footprints import Footprint, conflicts_of, footprints_of
+from phobos.semantics.footprints import Footprint, footprints_of
 from phobos.semantics.grid import evaluate
 from phobos.semantics.masks import masks_of
 from phobos.semantics.obligations import obligations_of

@@ -15,7 +15,8 @@ from phobos.semantics.conditions import polys
 from phobos.semantics.grid import grid_of, has_one_axis
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program, fact
-from phobos.semantics.rehearsal import NOUGHT, VARIANTS, Met, Seen, Touch, rehearsals_of
+from phobos.semantics.rehearsal import NOUGHT, VARIANTS, rehearsals_of
+from phobos.semantics.rehearsed_launch import Met, Seen, Touch
 from phobos.semantics.twoblocks import axes_of
 from phobos.semantics.values import statements_of, values_of
 from phobos.semantics.variation import LARGEST_GRID, count_of, settings_for

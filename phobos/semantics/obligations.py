@@ -11,7 +11,8 @@ from typing import Literal
 
 from phobos.diagnostic import Span
 from phobos.semantics import ir
-from phobos.semantics.footprints import Conflict, Footprint, aliases_of, footprints_of, meetings_of
+from phobos.semantics.conflicts import Conflict, aliases_of, meetings_of
+from phobos.semantics.footprints import Footprint, footprints_of
 from phobos.semantics.grid import NAMES, describe, grid_of, show
 from phobos.semantics.masks import PointBound, accesses_of, masks_of, points_of
 from phobos.semantics.poly import Poly

@@ -15,9 +15,10 @@ from phobos.diagnostic import Span
 from phobos.semantics import ir
 from phobos.semantics.concrete import number, plain_atoms
 from phobos.semantics.conditions import opaques, polys
+from phobos.semantics.conflicts import MOST_PAIRS
 from phobos.semantics.copying import Copier, copied, joined
 from phobos.semantics.flow import FREE, Reach, flow_of
-from phobos.semantics.footprints import MOST_PAIRS, Footprint, footprints_of
+from phobos.semantics.footprints import Footprint, footprints_of
 from phobos.semantics.grid import Grid, grid_of
 from phobos.semantics.masks import grid_facts
 from phobos.semantics.poly import Atom, Poly

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from phobos.diagnostic import Span
 from phobos.semantics import ir
-from phobos.semantics.footprints import conflicts_of
+from phobos.semantics.conflicts import conflicts_of
 from phobos.semantics.fusion import FusedProgram, parts_of
 from phobos.semantics.grid import NAMES, describe, grid_of
 from phobos.semantics.grid import show as poly_text

@@ -18,7 +18,7 @@ from phobos.diagnostic import Span
 from phobos.language.scalars import INTEGERS
 from phobos.semantics import ir
 from phobos.semantics.conditions import All, AnyOf, Compare, Condition, Opaque, Truth
-from phobos.semantics.footprints import conflicts_of
+from phobos.semantics.conflicts import conflicts_of
 from phobos.semantics.fusion import FusedProgram
 from phobos.semantics.grid import NAMES, describe, grid_of
 from phobos.semantics.knowledge import poly_of_key

@@ -18,7 +18,8 @@ from phobos.semantics.flow import FIRST, LATER, NEXT, SAME
 from phobos.semantics.grid import CellCap, grid_of
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program, fact
-from phobos.semantics.rehearsal import Place, reads_what_is_written, rehearsals_of
+from phobos.semantics.rehearsal import reads_what_is_written, rehearsals_of
+from phobos.semantics.rehearsed_launch import Place
 from phobos.semantics.twoblocks import Cells, conditions_of
 from phobos.semantics.uniformity import Uniformity
 from phobos.semantics.values import LoopFact, Values

@@ -7,7 +7,8 @@ import pytest
 from phobos.check import findings
 from phobos.check.configuration import DEFAULT
 from phobos.diagnostic import Diagnostic
-from phobos.semantics import examples, rehearsal
+from phobos.semantics import examples, rehearsed_launch
+from phobos.semantics.rehearsed_launch import Launch, Seen
 
 HEAD = "@persistent\nkernel k(X: tensor<f32>[N], C: tensor<i32>[2], P: tensor<f32>[S]) {\n  let p = ctx.block.x\n"
 FIXED = "@autotune(N in [8])\n"
@@ -71,7 +72,7 @@ def test_what_atomics_order_is_no_race(name: str) -> None:
 
 
 def test_without_the_clocks_the_right_ones_are_blamed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rehearsal, "ordered", lambda *_: False)
+    monkeypatch.setattr(rehearsed_launch, "ordered", lambda *_: False)
     for text in NOT_SHOWN.values():
         assert "PH501" in {d.code for d in of_races(text.replace("kernel k", "kernel other"))}
 
@@ -86,11 +87,11 @@ def test_a_launch_that_would_be_refused_is_no_example() -> None:
 def test_only_so_many_launches_are_carried_out(monkeypatch: pytest.MonkeyPatch) -> None:
     carried = 0
 
-    def run(self: rehearsal._Launch, last_first: bool, whole=rehearsal._Launch.run) -> rehearsal.Seen:
+    def run(self: Launch, last_first: bool, whole=Launch.run) -> Seen:
         nonlocal carried
         carried += 1
         return whole(self, last_first)
 
-    monkeypatch.setattr(rehearsal._Launch, "run", run)
+    monkeypatch.setattr(Launch, "run", run)
     of_races(NOT_SHOWN["the one before has raised its own"].replace("kernel k", "kernel counted"))
     assert 3 <= carried <= examples.MOST_LAUNCHES

@@ -164,9 +164,8 @@ def second_look(sample: Sample, found: list[Diagnostic] | None) -> bool:
         most = max(sizes["N"])
         kept = [sample.kept * -(-most // sample.kept) * n for n in (1, 2, 3, 4)]
         few = [sample.kept * n for n in (1, 2, 3, 4)]
-        more = [most * n + d for n in (1, 2, 4, 6) for d in (0, 1)]
-        sizes["N"] = tuple(sorted({*few, *kept, *more, *counts}))  # the last cell has a block where there are as many
-    sizes |= {name: (2, *counts, 16) for name in ("S", "M") if name in sizes}  # or fewer blocks than it takes
+        sizes["N"] = tuple(sorted({*few, *kept, *(most * n + d for n in (1, 2, 4, 6) for d in (0, 1))}))
+    sizes |= {name: (2, 16) for name in ("S", "M") if name in sizes}
     for claimed in found or ():
         for note in claimed.notes if claimed.severity == "error" else ():
             example = EXAMPLE.search(note)
@@ -176,6 +175,10 @@ def second_look(sample: Sample, found: list[Diagnostic] | None) -> bool:
                 given = {name: (int(told[name]),) if name in told else n for name, n in parameters.items()}
                 if _fails(replace(sample, sizes=at, parameters=given), found, (int(example[1]),)):
                     return True
+    for count in counts:  # as many cells as blocks: more blocks are refused, fewer do not come to the last cell
+        full = {name: (count,) if name in ("N", "S", "M") else numbers for name, numbers in sizes.items()}
+        if _fails(replace(sample, sizes=full, parameters=parameters), found, (count,)):
+            return True
     for content in ("random", "zeros", "ones", "large"):
         fills = {name: fill if fill in ("zeros", "iota") else content for name, fill in sample.fills.items()}
         wider = replace(sample, fills=fills, sizes=sizes, parameters=parameters)

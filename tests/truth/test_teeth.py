@@ -15,14 +15,14 @@ import pytest
 
 from phobos.semantics import (
     apart,
+    conflicts,
     evaluator,
     flow,
-    footprints,
     grid,
     grid_constants,
     ir,
     knowledge,
-    rehearsal,
+    rehearsed_launch,
     traces,
     twoblocks,
     uniformity,
@@ -36,7 +36,7 @@ from tests.truth.generator import Sample, generate
 from tests.truth.judge import Verdict, judge
 
 Patch = tuple[object, str, object]
-analysis, walk, conflicts, pair = uniformity._Analysis, flow._Walk, footprints._Conflicts, twoblocks.Pair
+analysis, walk, compared, pair = uniformity._Analysis, flow._Walk, conflicts._Conflicts, twoblocks.Pair
 
 
 # --- the steps, and what is left where one is not taken ------------------------------------------------
@@ -82,14 +82,14 @@ def _apart_for_good(self, statement, env, splits, whole=analysis._if):
     return falls, left
 
 
-def _boundless(self, group, reach, whole=conflicts._cells):
+def _boundless(self, group, reach, whole=compared._cells):
     cells = whole(self, group, reach)
     if cells is None:
         return None
     return twoblocks.Cells(cells.axes, tuple(Poly.of(1 << 40) for _ in cells.extents), cells.context, cells.reach)
 
 
-def _unguarded(self, group, reach, whole=conflicts._cells):
+def _unguarded(self, group, reach, whole=compared._cells):
     cells = whole(self, group, reach)
     if cells is None:
         return None
@@ -151,8 +151,8 @@ STEPS: dict[str, tuple[Patch, ...]] = {
     "a barrier ends a phase": ((walk, "_statement", _through_barriers),),
     "the gcd test": ((pair, "_never_meet", lambda self, gap, mine, theirs: False),),
     "negative coefficients": ((twoblocks, "never_negative", _any_sign),),
-    "masks end a span at the extent": ((conflicts, "_cells", _boundless),),
-    "guards around an access": ((conflicts, "_cells", _unguarded),),
+    "masks end a span at the extent": ((compared, "_cells", _boundless),),
+    "guards around an access": ((compared, "_cells", _unguarded),),
     "functions are inlined": ((analysis, "_statement", _no_inlining),),
     "both sides of `&&`": ((evaluator, "all_of", _right_side_only),),
     "both sides of `||`": ((evaluator, "any_of", _right_side_only),),
@@ -161,16 +161,16 @@ STEPS: dict[str, tuple[Patch, ...]] = {
     "blocks meet again behind an `if`": ((analysis, "_if", _apart_for_good),),
     "a grid constant is the grid": ((grid_constants, "grid_constants_of", lambda program: ()),),
     "an inferred grid is bounded": (
-        (footprints, "grid_facts", lambda program: ()),
+        (conflicts, "grid_facts", lambda program: ()),
         (witness, "count_of", _four_blocks),
     ),
     "no more blocks than cells": ((grid, "_caps", lambda program, values: ()),),
     "stores of one value": (
-        (conflicts, "_value", lambda self, statement: ("own", id(statement))),
-        (conflicts, "_one_value_by_cell", lambda self, a, b: False),
+        (compared, "_value", lambda self, statement: ("own", id(statement))),
+        (compared, "_one_value_by_cell", lambda self, a, b: False),
         (witness._Rehearsed, "happens", _as_arithmetic_says),
     ),
-    "what is read is written in other rounds": ((conflicts, "_is_proved_steady", conflicts._is_steady),),
+    "what is read is written in other rounds": ((compared, "_is_proved_steady", compared._is_steady),),
     "what two blocks have summed is compared": ((witness._Rehearsed, "happens", _as_arithmetic_says),),
     "what is stored and read back is one value": ((witness._Rehearsed, "happens", _as_arithmetic_says),),
     "who has left comes to no access": ((witness._Rehearsed, "happens", _as_arithmetic_says),),
@@ -179,8 +179,8 @@ STEPS: dict[str, tuple[Patch, ...]] = {
         (uniformity, "parting_of", lambda program: traces.Parting(frozenset(), 0)),
     ),
     "atomics order what stands before and behind them": (
-        (conflicts, "_ordered", lambda self, a, b, mine: None),
-        (rehearsal, "ordered", lambda *_: False),
+        (compared, "_ordered", lambda self, a, b, mine: None),
+        (rehearsed_launch, "ordered", lambda *_: False),
     ),
     "promises": ((knowledge.Knowledge, "divisor_of_atom", lambda self, atom, promises=None: 1),),
     "bounds that vary together": ((analysis, "_trips", _bounds_vary),),

@@ -52,7 +52,8 @@ from phobos.check.rule import Context, Rule
 from phobos.check.walk import barriers_of, called_from
 from phobos.diagnostic import Diagnostic
 from phobos.semantics import ir
-from phobos.semantics.footprints import footprints_of, meetings_of, separates
+from phobos.semantics.conflicts import meetings_of, separates
+from phobos.semantics.footprints import footprints_of
 
 RULE = Rule.of(__name__, "info")
 MOST_BARRIERS = 6  # of one kernel that are looked at,

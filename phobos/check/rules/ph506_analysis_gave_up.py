@@ -45,7 +45,8 @@ from phobos.check.races import elsewhere, of_kind, other_site, told_of
 from phobos.check.rule import Context, Rule
 from phobos.check.walk import unique
 from phobos.diagnostic import Diagnostic
-from phobos.semantics.footprints import Conflict, Footprint
+from phobos.semantics.conflicts import Conflict
+from phobos.semantics.footprints import Footprint
 
 RULE = Rule.of(__name__, "info")
 

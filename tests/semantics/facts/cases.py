@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from phobos.diagnostic import Span
-from phobos.semantics.footprints import conflicts_of
+from phobos.semantics.conflicts import conflicts_of
 from phobos.semantics.masks import masks_of, points_of
 from phobos.semantics.module import analyse
 from phobos.semantics.program import Program

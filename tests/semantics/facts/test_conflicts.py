@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from phobos.semantics.footprints import conflicts_of, conflicts_without
+from phobos.semantics.conflicts import conflicts_of, conflicts_without
 from phobos.semantics.values import statements_of
 
 from .cases import Case, cases, conflicts, program

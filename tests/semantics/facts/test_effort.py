@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from phobos.check import Configuration, findings
-from phobos.semantics import apart, footprints, ir, meeting, rehearsal, solve, steady, walking, witness
+from phobos.semantics import apart, conflicts, ir, meeting, rehearsal, rehearsed_launch, solve, steady, walking, witness
 from phobos.semantics import module as modules
 from phobos.semantics.conditions import too_large
 from phobos.semantics.poly import MOST_NESTED, Poly, too_deep
@@ -103,9 +103,9 @@ def different(count: int) -> str:
 
 def test_accesses_that_all_differ_are_compared_up_to_a_limit_that_says_so(searches: list[int]) -> None:
     asked = sought(different(60))
-    assert footprints.MOST_CONFLICTS <= asked <= footprints.MOST_CONFLICTS + 10
+    assert conflicts.MOST_CONFLICTS <= asked <= conflicts.MOST_CONFLICTS + 10
     told = [note for one in findings("effort.ph", different(60)) for note in one.notes]
-    assert any(f"more than {footprints.MOST_CONFLICTS} pairs" in note for note in told), told
+    assert any(f"more than {conflicts.MOST_CONFLICTS} pairs" in note for note in told), told
 
 
 @pytest.mark.parametrize("line", ["X[0] = 1.0 + X[1]", "X[{n}] = 1.0 + X[{n} + 1]"])
@@ -201,16 +201,16 @@ kernel k(X: tensor<f32>[N], Y: tensor<f32>[N], W: tensor<f32>[H, N], BAR: tensor
 def test_the_launches_that_are_rehearsed_have_an_end_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seventy of them, each as long as one may be, took seven seconds for twelve lines."""
     spent: list[int] = []
-    whole = rehearsal._Launch.run
+    whole = rehearsed_launch.Launch.run
 
-    def counted(launch: rehearsal._Launch, last_first: bool = False) -> rehearsal.Seen:
+    def counted(launch: rehearsed_launch.Launch, last_first: bool = False) -> rehearsed_launch.Seen:
         seen = whole(launch, last_first)
         spent.append(seen.spent)
         return seen
 
-    monkeypatch.setattr(rehearsal._Launch, "run", counted)
+    monkeypatch.setattr(rehearsed_launch.Launch, "run", counted)
     findings("effort.ph", LONG_LAUNCHES)
-    assert len(spent) > 10 and sum(spent) <= rehearsal.MOST_TOGETHER + rehearsal.MOST_WORK
+    assert len(spent) > 10 and sum(spent) <= rehearsal.MOST_TOGETHER + rehearsed_launch.MOST_WORK
 
 
 def kinds(of: type) -> list[type]:
@@ -236,7 +236,7 @@ def test_numbers_are_tried_up_to_a_limit_that_says_so(monkeypatch: pytest.Monkey
     body = "".join(f"X[i{n} * p + i9] = X[i{n} * i1 + {n}]\n" for n in range(9))
     text = f"@persistent\nkernel k(X: tensor<f32>[N]) {{\nlet p = ctx.block.x\n{loops}{body}{'}' * 10}\n}}\n"
     (unit,) = modules.analyse("effort.ph", text).units
-    reasons = {one.reason for one in footprints.meetings_of(unit.program)}
+    reasons = {one.reason for one in conflicts.meetings_of(unit.program)}
     assert any("more than 300 places would have to be looked at" in reason for reason in reasons), reasons
     modules._programs.clear()
 
@@ -262,14 +262,14 @@ def test_a_grid_or_a_loop_as_large_as_a_number_can_be_is_not_written_down(
 def test_ways_into_one_phase_are_bounded_however_deep_loops_nest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each loop around three barriers made four times as many: ten deep, a check took a quarter of an hour."""
     looked_at: list[object] = []
-    whole = footprints._Conflicts._loops_of
+    whole = conflicts._Conflicts._loops_of
 
-    def counted(self: footprints._Conflicts, start: object) -> object:
+    def counted(self: conflicts._Conflicts, start: object) -> object:
         looked_at.append(start)
         assert len(looked_at) < 200_000
         return whole(self, start)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(footprints._Conflicts, "_loops_of", counted)
+    monkeypatch.setattr(conflicts._Conflicts, "_loops_of", counted)
     depth = 10
     head = "".join(f"for i{n} in range(p * 4 + {n}, N, ctx.blocks.x * 4) {{\n" for n in range(depth))
     stores = ("X[i9 :+ 4] = Y[i0 :+ 4]", "Y[i9 :+ 4] = X[i1 :+ 4]", "X[i2 :+ 4] = Y[i9 :+ 4]")

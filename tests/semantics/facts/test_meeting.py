@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from phobos.semantics.footprints import conflicts_of
+from phobos.semantics.conflicts import conflicts_of
 from phobos.semantics.knowledge import Knowledge
 from phobos.semantics.meeting import Numbers
 from phobos.semantics.poly import Poly

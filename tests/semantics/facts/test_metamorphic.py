@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from phobos.semantics import ir
-from phobos.semantics.footprints import conflicts_of
+from phobos.semantics.conflicts import conflicts_of
 from phobos.semantics.grid import describe, grid_of
 from phobos.semantics.masks import masks_of, points_of
 from phobos.semantics.module import analyse
