@@ -528,10 +528,13 @@ def wrong(report: Report) -> list[str]:
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_without_this_step_a_verdict_is_wrong(step: str) -> None:
+def test_without_this_step_a_verdict_is_wrong(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = report_on(SHOWN[step])
     assert not whole.skipped and whole.runs, "it is run"
     assert not wrong(whole), "the whole analysis is right"
+    # Before an error is called false more launches are looked at. One that a broken step makes up is not found in many
+    # orders of blocks either, and where they wait for each other that takes the longest of all here.
+    monkeypatch.setattr("tests.truth.judge.SEEDS", 4)
     broken = report_on(SHOWN[step], step)
     assert wrong(broken) or (broken.gave_up and not whole.gave_up), "this step is not missed"
 
