@@ -10,6 +10,7 @@ from typing import Literal
 
 from phobos.semantics import ir
 from phobos.semantics.conditions import polys
+from phobos.semantics.grid import grid_of
 from phobos.semantics.poly import Poly
 from phobos.semantics.program import Program, fact
 from phobos.semantics.twoblocks import axes_of, cell_of
@@ -97,6 +98,8 @@ def depends_on_constants(program: Program) -> bool:
     """
     if not any(len(constant.choices) > 1 for constant in program.constants.values()):
         return False
+    if any(len(one.constant.choices) > 1 for one in grid_of(program).constants if not one.stride_form):
+        return True  # the grid is another with each of them
     values = symbolic_values_of(program)
     if any(_asks_for_a_constant(at) for at in set(values.contexts.values())):
         return True

@@ -188,7 +188,8 @@ def second_look(sample: Sample, found: list[Diagnostic] | None) -> bool:
 
 
 def _fails(sample: Sample, found: list[Diagnostic] | None, counts: Sequence[int]) -> bool:
-    return bool(judge(sample, found, counts).failures.keys() & {"deadlock", "race"})
+    """Whether some launch hangs or races, or would where no assumption were broken before."""
+    return bool(judge(sample, found, counts).failures.keys() & {"deadlock", "race", "assumption-broken"})
 
 
 def differs_up_to(sample: Sample, line: int) -> bool | None:

@@ -91,9 +91,10 @@ def _matters(program: Program, use: Use) -> bool:
     if use.kind == "subscript":
         return True
     taken, left_out = _arms(values, use.statement)
-    if any(isinstance(one, (ir.Store, ir.Atomic, ir.Assign)) for one in left_out):
+    if any(isinstance(one, (ir.Store, ir.Atomic)) for one in left_out):
         return True
-    if any(isinstance(one, ir.Assign) for one in taken):
+    assigned = frozenset(one.variable for one in (*taken, *left_out) if isinstance(one, ir.Assign))
+    if assigned and _is_used(program, assigned):
         return True  # the others would have gone on with another value
     if not any(isinstance(one, (ir.Leave, ir.Break, ir.Continue)) for one in taken):
         return False
@@ -101,6 +102,15 @@ def _matters(program: Program, use: Use) -> bool:
     return any(
         isinstance(one, ir.Atomic) or (isinstance(one, ir.Store) and isinstance(one.access.base, ir.Tensor))
         for one in behind
+    )
+
+
+def _is_used(program: Program, variables: frozenset[ir.Variable]) -> bool:
+    """Whether what variables hold is stored, or decides anything."""
+    reach = Reach(program, lambda _: False, variables)
+    stores = (one for one in statements_of(program.body) if isinstance(one, ir.Store))
+    return any(reach.holds(use.expression) for use in decisions(program)) or any(
+        reach.holds(one.value) for one in stores
     )
 
 
