@@ -408,7 +408,8 @@ def _union(first: list[Touch], second: list[Touch]) -> list[Touch]:
     seen: dict[tuple[object, ...], Touch] = {}
     for touch in (*first, *second):
         box = None if touch.box is None else tuple((f.key, n.key) for f, n in touch.box)
-        seen.setdefault((id(touch.what), touch.writes, touch.owner, touch.tiled, box, touch.carried), touch)
+        carried = touch.carried if len(touch.carried) < 2 else "several"  # `apart` asks for no more
+        seen.setdefault((id(touch.what), touch.writes, touch.owner, touch.tiled, box, carried), touch)
     return list(seen.values())
 
 

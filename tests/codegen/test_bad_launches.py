@@ -9,6 +9,7 @@ import numpy
 import pytest
 
 from phobos.errors import CheckError, LaunchError
+from phobos.lowering import hazards
 from phobos.runtime.cuda import launch as cuda_launch
 from phobos.runtime.kernel import kernel
 from tests.codegen import host
@@ -176,6 +177,22 @@ def test_loops_nested_too_deep_are_refused_by_name() -> None:
     deep = kernel(f"kernel k(X: tensor<f32>[N]) {{\n{loops}X[0] = 1.0\n{'}' * 30}\n}}\n")
     with pytest.raises(LaunchError, match="its loops are nested more than 10 deep"):
         deep.compile(target="sm_80")
+
+
+def test_loops_nested_as_deep_as_may_be_are_not_told_apart_in_every_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a statement touches came round any of the loops before: seven of them, and a kernel took minutes."""
+    most: list[int] = []
+    whole = hazards._union
+
+    def counted(first: list[hazards.Touch], second: list[hazards.Touch]) -> list[hazards.Touch]:
+        made = whole(first, second)
+        most.append(len(made))
+        return made
+
+    monkeypatch.setattr(hazards, "_union", counted)
+    loops = "".join(f"for i{n} in range(0, 2) {{\n" for n in range(5))
+    kernel(f"kernel k(X: tensor<f32>[N]) {{\n{loops}X[i0] = 1.0\n{'}' * 5}\n}}\n").compile(target="sm_80")
+    assert 1 < max(most) <= 5 + 2
 
 
 @pytest.mark.parametrize(
