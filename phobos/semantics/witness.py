@@ -33,7 +33,7 @@ MOST_BOXES = 120  # places of one side at one setting
 MOST_BLOCKS = 10_000  # on one axis: a grid may be as large as an extent
 MOST_TRIED = 100_000  # places looked at for one kernel: loops ten deep have endless rounds to try
 MOST_REHEARSALS = 4  # launches carried out for one pair of stores
-MOST_COUNT = 4  # blocks on one axis of an inferred grid
+MOST_COUNT = 4  # blocks on one axis of an inferred grid that are looked at
 OPAQUE = ("var", "expr", "atomic", "op", "wrap", "thread")
 
 
@@ -298,7 +298,7 @@ def _counts(question: Question, settings: dict[Atom, int]) -> tuple[int, int, in
             if inferred.uses:
                 if len(sizes) != 1:
                     return None
-                counts[axis] = min(MOST_COUNT, sizes.pop())
+                counts[axis] = sizes.pop()
                 settings["blocks", axis] = counts[axis]
     for cap in grid.caps:
         if counts[cap.axis] > _cells(cap, settings):
@@ -339,7 +339,9 @@ def _boxes(
     found: list[Box] = []
     left = _left_of(question.program)
     total = 0
-    ranges = [range(min(counts[axis], MOST_BLOCKS) if axis in question.axes else 1) for axis in range(3)]
+    inferred = [axis.uses and not grid_of(question.program).persistent for axis in grid_of(question.program).axes]
+    most = [MOST_COUNT if uses else MOST_BLOCKS for uses in inferred]
+    ranges = [range(min(counts[axis], most[axis]) if axis in question.axes else 1) for axis in range(3)]
     for block in product(*ranges):
         for rounds in product(*(numbers for _, numbers in free)):
             left[0] -= 1
