@@ -103,13 +103,8 @@ class Launcher(Kernel):
         return prepare(self, self.bound((), named, dict(constants)), (), named, options)
 
 
-def judge(
-    sample: Sample, found: list[Diagnostic] | None = None, counts: Sequence[int] = GRIDS, as_asked: bool = False
-) -> Verdict:
-    """Run a sample through everything, until each kind of fault that it can show has most likely been met.
-
-    `as_asked`: with so many blocks as `counts` says, also where the text of an ordinary kernel says how many.
-    """
+def judge(sample: Sample, found: list[Diagnostic] | None = None, counts: Sequence[int] = GRIDS) -> Verdict:
+    """Run a sample through everything, until each kind of fault that it can show has most likely been met."""
     verdict = Verdict()
     kernel = Launcher(sample, found)
     refusals: list[LaunchError] = []
@@ -119,8 +114,7 @@ def judge(
         _static_promises(verdict, unit.program, module, unit, constants)
         for sizes in _sizes(sample):
             results: dict[Grid, Arrays] = {}
-            asked_for = ((n, 1, 1) for n in counts)
-            for grid in asked_for if as_asked else _grids(sample, unit.program, sizes, counts):
+            for grid in _grids(sample, unit.program, sizes, counts):
                 arrays = arrays_of(unit.program, sample, sizes)
                 named = {**arrays, **_parameters(unit.program, sizes)}
                 asked = grid if grid[1:] != (1, 1) else grid[0]
@@ -179,7 +173,7 @@ def second_look(sample: Sample, found: list[Diagnostic] | None) -> bool:
                 told = dict(part.strip().split(" = ") for part in (example[2] or "").split(",") if part)
                 at = {name: (int(told[name]),) if name in told else numbers for name, numbers in sizes.items()}
                 given = {name: (int(told[name]),) if name in told else n for name, n in parameters.items()}
-                if _fails(replace(sample, sizes=at, parameters=given), found, (int(example[1]),), as_asked=True):
+                if _fails(replace(sample, sizes=at, parameters=given), found, (int(example[1]),)):
                     return True
     for count in counts:  # as many cells as blocks: more blocks are refused, fewer do not come to the last cell
         full = {name: (count,) if name in ("N", "S", "M") else numbers for name, numbers in sizes.items()}
@@ -193,9 +187,9 @@ def second_look(sample: Sample, found: list[Diagnostic] | None) -> bool:
     return False
 
 
-def _fails(sample: Sample, found: list[Diagnostic] | None, counts: Sequence[int], as_asked: bool = False) -> bool:
+def _fails(sample: Sample, found: list[Diagnostic] | None, counts: Sequence[int]) -> bool:
     """Whether some launch hangs or races, or would where no assumption were broken before."""
-    return bool(judge(sample, found, counts, as_asked).failures.keys() & {"deadlock", "race", "assumption-broken"})
+    return bool(judge(sample, found, counts).failures.keys() & {"deadlock", "race", "assumption-broken"})
 
 
 def differs_up_to(sample: Sample, line: int) -> bool | None:

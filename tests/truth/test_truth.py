@@ -199,21 +199,6 @@ kernel k(X: tensor<f32>[N]) {
     assert second_look(sample(last.replace("= X[0]", "= 1.0"), {"N": (7, 15)}), []) is False
 
 
-def test_before_an_error_is_called_false_its_own_grid_is_tried() -> None:
-    """The text of an ordinary kernel says how many blocks it has, and who launches it may ask for others."""
-    rounds = """kernel k(X: tensor<f32>[N], BAR: tensor<i32>[2]) {
-  for i in range(ctx.block.x * 4, N, ctx.blocks.x * 4) {
-    grid_barrier(BAR)
-  }
-  X[ctx.block.x * 4 :+ 4] = 1.0
-}
-"""
-    note = "for example with 4 blocks, N = 18: not all of them come"
-    claimed = Diagnostic("PH205", "barrier-in-loop", "error", "not all come", Span(None, 0, 1), notes=(note,))
-    assert second_look(sample(rounds, {"N": (16,)}, persistent=False), [claimed]) is True
-    assert second_look(sample(rounds, {"N": (16,)}, persistent=False), []) is False
-
-
 # --- sums -------------------------------------------------------------------------------------------------------
 
 
