@@ -69,6 +69,8 @@ def strides_of(program: Program) -> tuple[Stride, ...]:
         statement = loop.statement
         if statement in values.unreachable or any(one in values.unreachable for one in statement.body.statements[:1]):
             continue
+        if statement in values.once:
+            continue  # nothing is stepped to
         if loop.lo is not None and BLOCK not in loop.lo.atoms:
             out += _counted(program, values, loop)
         if not isinstance(statement, ir.For) or loop.lo is None or loop.step is None:
@@ -154,7 +156,7 @@ def _spans(program: Program, loop: LoopFact, values: Values) -> Iterator[SpanIn]
     """Accesses to tensors in a loop's body whose place along one axis moves with its rounds."""
     accesses = accesses_of(program)
     for place in places_of(program):
-        if loop.statement not in place.inside:
+        if loop.statement not in place.inside or place.statement in values.unreachable:
             continue
         for access, stored in accesses[place.statement]:
             if not isinstance(access.base, ir.Tensor):

@@ -93,6 +93,7 @@ class Evaluator(Values):
         self.loops.clear()
         self.by_atom.clear()
         self.unreachable.clear()
+        self.once.clear()
         self.merged.clear()
         self._dead = False
 
@@ -335,6 +336,7 @@ class Evaluator(Values):
     ) -> None:
         """Compare what a round made of each variable with what it found, and guess for the next pass."""
         if not alive:
+            self.once.add(statement)
             return
         for variable in self._assigned_in(statement):
             start, after = head.get(variable), end.get(variable)

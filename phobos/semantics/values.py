@@ -91,6 +91,7 @@ class Values:
         self.loops: dict[ir.For | ir.While, LoopFact] = {}
         self.by_atom: dict[Atom, LoopFact] = {}
         self.unreachable: set[ir.Statement] = set()
+        self.once: set[ir.For | ir.While] = set()  # loops that no round leads to another of
         self.merged: dict[Atom, tuple[Poly, ...]] = {}  # what a value is that comes to a place on several ways
         self.atomics: dict[Atom, ir.Atomic] = {}
         self.loads: dict[Atom, ir.Load] = {}

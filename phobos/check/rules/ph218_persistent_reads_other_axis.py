@@ -43,6 +43,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from phobos.check.effects import EXITS, effective
 from phobos.check.reach import Reach, Use, decisions
 from phobos.check.rule import Context, Rule
 from phobos.check.rules.ph202_barrier_on_multidimensional_grid import other_axes
@@ -50,7 +51,6 @@ from phobos.check.walk import barriers_of, blocks, called_from, same_place, uniq
 from phobos.diagnostic import Diagnostic
 from phobos.semantics import ir
 from phobos.semantics.concrete import truth
-from phobos.semantics.flow import flow_of
 from phobos.semantics.poly import Atom
 from phobos.semantics.program import Program
 from phobos.semantics.values import Values, values_of
@@ -85,33 +85,20 @@ def check(context: Context) -> Iterator[Diagnostic]:
 
 def _matters(program: Program, use: Use) -> bool:
     """Whether a decision leaves work out: what it lets the one index that there is do is no work left out."""
-    values = values_of(program)
-    if use.statement in values.unreachable:
+    has_a_say = effective(program)
+    if use.statement not in has_a_say:
         return False
     if use.kind == "subscript":
         return True
-    taken, left_out = _arms(values, use.statement)
-    if any(isinstance(one, (ir.Store, ir.Atomic)) for one in left_out):
+    taken, left_out = ([one for one in arm if one in has_a_say] for arm in _arms(values_of(program), use.statement))
+    if any(isinstance(one, (ir.Store, ir.Atomic, ir.Assign)) for one in left_out):
         return True
-    assigned = frozenset(one.variable for one in (*taken, *left_out) if isinstance(one, ir.Assign))
-    if assigned and _is_used(program, assigned):
-        return True  # the others would have gone on with another value
-    if not any(isinstance(one, (ir.Leave, ir.Break, ir.Continue)) for one in taken):
-        return False
-    behind = flow_of(program).reached(use.statement)
-    return any(
-        isinstance(one, ir.Atomic) or (isinstance(one, ir.Store) and isinstance(one.access.base, ir.Tensor))
-        for one in behind
-    )
+    # The others would have gone on, or with another value.
+    return any(isinstance(one, (ir.Assign, ir.Store, *EXITS)) and not _stores(one) for one in taken)
 
 
-def _is_used(program: Program, variables: frozenset[ir.Variable]) -> bool:
-    """Whether what variables hold is stored, or decides anything."""
-    reach = Reach(program, lambda _: False, variables)
-    stores = (one for one in statements_of(program.body) if isinstance(one, ir.Store))
-    return any(reach.holds(use.expression) for use in decisions(program)) or any(
-        reach.holds(one.value) for one in stores
-    )
+def _stores(statement: ir.Statement) -> bool:
+    return isinstance(statement, ir.Store) and isinstance(statement.access.base, ir.Tensor)
 
 
 def _arms(values: Values, statement: ir.Statement) -> tuple[list[ir.Statement], list[ir.Statement]]:
