@@ -199,6 +199,24 @@ kernel k(X: tensor<f32>[N]) {
     assert second_look(sample(last.replace("= X[0]", "= 1.0"), {"N": (7, 15)}), []) is False
 
 
+def test_a_broken_assumption_neither_hides_a_race_in_the_second_look_nor_stands_for_one() -> None:
+    text = """@persistent
+kernel k(X: tensor<f32>[N], P: tensor<f32>[S]) {
+  let p = ctx.block.x
+  let same = f32(p / 8)
+  // phobos: assume uniform(same)
+  if same > 0.1 {
+    P[p] = same
+  }
+  if p > 7 {
+    X[0] = f32(p)
+  }
+}
+"""
+    assert second_look(sample(text, {"N": (4,), "S": (5, 8)}), []) is True
+    assert second_look(sample(text.replace("X[0]", "X[p]"), {"N": (4,), "S": (5, 8)}), []) is False
+
+
 # --- sums -------------------------------------------------------------------------------------------------------
 
 
