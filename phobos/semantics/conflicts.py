@@ -17,7 +17,7 @@ from phobos.semantics.flow import FIRST, FREE, NEXT, SAME, Flow, Reach, Start, f
 from phobos.semantics.footprints import Footprint, footprints_of
 from phobos.semantics.grid import grid_of, has_one_axis
 from phobos.semantics.knowledge import ROOT
-from phobos.semantics.masks import grid_facts
+from phobos.semantics.masks import sure_grid_facts
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program, fact
 from phobos.semantics.rehearsed_launch import Touch
@@ -152,7 +152,7 @@ def _proofs_of(program: Program) -> Proofs:
             return uniformity.level_of_opaque(key, known) <= Level.UNIFORM
         return uniformity.level_of_atom(atom) <= Level.UNIFORM
 
-    return Proofs(values_of(program), is_shared, grid_facts(program))
+    return Proofs(values_of(program), is_shared, sure_grid_facts(program))
 
 
 class _Conflicts:
@@ -161,7 +161,7 @@ class _Conflicts:
         self.flow = flow
         self.values: Values = values_of(program)
         self.uniformity: Uniformity = uniformity_of(program)
-        self.limits = grid_facts(program)
+        self.limits = sure_grid_facts(program)
         grid = grid_of(program)
         self.axes = tuple(i for i, axis in enumerate(grid.axes) if axis.read) or (0,)
         if has_one_axis(program):

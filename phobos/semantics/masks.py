@@ -7,7 +7,7 @@ a start is never trusted for mentioning a loop variable.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import Literal
 
@@ -89,11 +89,27 @@ def accesses_of(program: Program) -> Iterator[ir.Access]:
 @fact
 def grid_facts(program: Program) -> tuple[Poly, ...]:
     """What the launch sees to: no more blocks than the text says, never negative where it does."""
+    return _limits(program, range(3))
+
+
+@fact
+def sure_grid_facts(program: Program) -> tuple[Poly, ...]:
+    """Those of `grid_facts` that hold whoever says the grid.
+
+    Where the uses of an index may disagree on it the caller has to say, and may say more than each of them.
+    """
+    axes = grid_of(program).axes
+    agreed = [axis for axis in range(3) if len({(use.extent.key, use.divisor.key) for use in axes[axis].uses}) == 1]
+    return _limits(program, agreed)
+
+
+def _limits(program: Program, axes: Iterable[int]) -> tuple[Poly, ...]:
+    """With what the uses of the block index on these axes say of an ordinary grid."""
     grid = grid_of(program)
     found = [*cap_facts(program)]
     if not grid.persistent:
-        for axis, inferred in enumerate(grid.axes):
-            found += [use.extent - 1 - use.divisor * Poly.atom("block", axis) for use in inferred.uses]
+        for axis in axes:
+            found += [use.extent - 1 - use.divisor * Poly.atom("block", axis) for use in grid.axes[axis].uses]
     return tuple({limit.key: limit for limit in found}.values())[:MOST_LIMITS]
 
 

@@ -20,7 +20,7 @@ from phobos.semantics.copying import Copier, copied, joined
 from phobos.semantics.flow import FREE, Reach, flow_of
 from phobos.semantics.footprints import Footprint, footprints_of
 from phobos.semantics.grid import Grid, grid_of
-from phobos.semantics.masks import grid_facts
+from phobos.semantics.masks import sure_grid_facts
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program
 from phobos.semantics.twoblocks import Cells, Pair, conditions_of
@@ -127,7 +127,7 @@ class _Comparison:
         self.program = joined("", (programs[0], programs[1]), ir.Block(inlined), one.launch, {})
         self.values: Values = values_of(self.program)
         self.loops = flow_of(self.program).loops
-        self.limits = (*grid_facts(one), *(_moved(limit) for limit in grid_facts(other)))
+        self.limits = (*sure_grid_facts(one), *(_moved(limit) for limit in sure_grid_facts(other)))
         mine = set(statements_of(bodies[0]))
         self.footprints: tuple[list[Footprint], list[Footprint]] = ([], [])
         for footprint in footprints_of(self.program):

@@ -18,7 +18,7 @@ from phobos.semantics.conditions import All, AnyOf, Compare, Condition, Truth, n
 from phobos.semantics.flow import Flow, flow_of
 from phobos.semantics.grid import NAMES, has_one_axis
 from phobos.semantics.knowledge import poly_of_key
-from phobos.semantics.masks import grid_facts
+from phobos.semantics.masks import sure_grid_facts
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program, fact
 from phobos.semantics.steady import phase_writes_of
@@ -253,7 +253,7 @@ class _Analysis(Uniformity):
         self.values: Values = values_of(program)
         self.flow: Flow = flow_of(program)
         self._writes = phase_writes_of(program)
-        self._limits = grid_facts(program)
+        self._limits = sure_grid_facts(program)
         self._heads: dict[tuple[ir.Statement, ir.Variable], _Binding] = {}
         self._late: dict[ir.Statement, dict[ir.Statement, _Split]] = {}
         self._changed = False  # what this pass found may change what the next one finds
