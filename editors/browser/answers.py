@@ -19,8 +19,8 @@ def check(text: str, notes: bool) -> str:
     """`reports` as the command prints them on a terminal, and where in the text each finding stands."""
     found = findings(NAME, text)
     shown = tuple(one for one in found if notes or one.severity != "info")
-    listing = Listing(NAME, text, LineIndex(text), shown)
-    report = Report((listing,), 1, len(found) - len(shown), colour=True)
+    hidden = tuple(one for one in found if one not in shown)
+    report = Report((Listing(NAME, text, LineIndex(text), shown),), 1, hidden, colour=True)
     forms = {form: render(report, form) for form in ("full", "concise")}
     return json.dumps({"reports": forms, "findings": [_placed(one, text) for one in shown]})
 
