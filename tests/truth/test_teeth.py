@@ -163,7 +163,7 @@ STEPS: dict[str, tuple[Patch, ...]] = {
     "blocks meet again behind an `if`": ((analysis, "_if", _apart_for_good),),
     "a grid constant is the grid": ((grid_constants, "grid_constants_of", lambda program: ()),),
     "an inferred grid is bounded": (
-        (conflicts, "grid_facts", lambda program: ()),
+        (conflicts, "sure_grid_facts", lambda program: ()),
         (witness, "count_of", _four_blocks),
     ),
     "no more blocks than cells": ((grid, "_caps", lambda program, values: ()),),
