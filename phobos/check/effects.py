@@ -31,12 +31,14 @@ def effective(program: Program) -> frozenset[ir.Statement]:
         for variable in _read_by(program, statement):
             readers.setdefault(variable, set()).add(statement)
     found: set[ir.Statement] = set()
+    work: set[ir.Statement] = set()  # of those found, what does something itself
     waiting: list[ir.Statement] = []
     for statement in around:
         if isinstance(statement, EXITS) or bound_by(statement) is not None:
             waiting.append(statement)
         elif not isinstance(statement, (*NESTS, *SILENT)):
             found.update((statement, *around[statement]))
+            work.add(statement)
     changed = True
     while changed:
         changed = False
@@ -45,8 +47,7 @@ def effective(program: Program) -> frozenset[ir.Statement]:
                 continue
             bound = bound_by(statement)
             if bound is None:
-                ends = {one for one in found if not isinstance(one, (*NESTS, *EXITS))}
-                comes_to = _comes_to(flow.reached(statement), ends, ())
+                comes_to = _comes_to(flow.reached(statement), work, ())
             else:
                 ends = found & readers.get(bound, set())
                 comes_to = any(isinstance(one, ir.While) and one in ends for one in around[statement]) or (
@@ -54,6 +55,8 @@ def effective(program: Program) -> frozenset[ir.Statement]:
                 )
             if comes_to:
                 found.update((statement, *around[statement]))
+                if bound is not None:
+                    work.add(statement)
                 changed = True
     return frozenset(found)
 

@@ -24,7 +24,7 @@ def assumptions(b: Build, item: tree.Item, owner: str | None) -> None:
     if not names:
         return
     # The outermost statement of those that start at one place comes first.
-    statements = sorted(all_statements(item.node.body), key=lambda node: (node.start, -node.end))
+    statements = sorted(all_statements(item.node.body.statements), key=lambda node: (node.start, -node.end))
     for name in names:
         follows = next((node for node in statements if node.start >= name.end), None)
         if follows is not None:

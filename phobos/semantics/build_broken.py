@@ -8,6 +8,7 @@ braces do not match, no name is called undefined.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 
 from phobos.semantics.program import Problem
 from phobos.syntax import tree
@@ -24,7 +25,8 @@ def broken_lines(item: tree.Item) -> tuple[Range, ...]:
     text = item.text
     places = [(problem.start, problem.end) for problem in item.problems]
     if item.problems and item.node is not None:
-        places += [(node.start, node.end) for node in statements(item.node.body) if isinstance(node, tree.Broken)]
+        inside = statements(item.node.body.statements)
+        places += [(node.start, node.end) for node in inside if isinstance(node, tree.Broken)]
     for start, end in places:
         first = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
         last = _LINE_END.search(text, max(end, start))
@@ -40,7 +42,7 @@ def lost_names(item: tree.Item) -> frozenset[str] | None:
         problem.start < item.node.body.start or _is_structure(problem, item.text) for problem in item.problems
     ):
         return None
-    for node in statements(item.node.body):
+    for node in statements(item.node.body.statements):
         match node:
             case tree.Let(name=name) | tree.Var(name=name) | tree.For(variable=name):
                 if not name.text:
@@ -78,13 +80,12 @@ def speaks(problem: Problem, lines: tuple[Range, ...]) -> bool:
     )
 
 
-def statements(block: tree.Block) -> list[tree.Stmt]:
-    """Every statement at any depth."""
-    found: list[tree.Stmt] = []
-    stack: list[tree.Stmt] = list(block.statements)
+def statements(nodes: Sequence[tree.Stmt]) -> Iterator[tree.Stmt]:
+    """Every statement at any depth, in no promised order."""
+    stack = list(nodes)
     while stack:
         node = stack.pop()
-        found.append(node)
+        yield node
         match node:
             case tree.For(body=body) | tree.While(body=body):
                 stack += body.statements
@@ -96,4 +97,3 @@ def statements(block: tree.Block) -> list[tree.Stmt]:
                     stack.append(otherwise)
             case tree.Block(statements=inner):
                 stack += inner
-    return found

@@ -8,7 +8,7 @@ from phobos.language.near import nearest
 from phobos.language.scalars import INTEGERS
 from phobos.semantics import ir, shapes
 from phobos.semantics.build_assumptions import assumptions
-from phobos.semantics.build_broken import lost_names
+from phobos.semantics.build_broken import lost_names, statements
 from phobos.semantics.build_builtins import call as builtin_call
 from phobos.semantics.build_builtins import loosely
 from phobos.semantics.build_context import MOST_CALLS, MOST_CALLS_ALONE, MOST_DEEP, Build, Frame
@@ -522,20 +522,7 @@ def bind_result(b: Build, function: tree.Function, frame: Frame) -> None:
 
 def _single_return(function: tree.Function) -> bool:
     """Whether the only `return` is the last statement, so that the result is bound once."""
-    statements = function.body.statements
-    if not statements or not isinstance(statements[-1], tree.Return):
+    own = function.body.statements
+    if not own or not isinstance(own[-1], tree.Return):
         return False
-    stack: list[object] = list(statements[:-1])
-    while stack:
-        match stack.pop():
-            case tree.Return():
-                return False
-            case tree.For(body=body) | tree.While(body=body):
-                stack += body.statements
-            case tree.If(then=then, otherwise=otherwise):
-                stack += then.statements
-                if otherwise is not None:
-                    stack.append(otherwise)
-            case tree.Block(statements=inner):
-                stack += inner
-    return True
+    return not any(isinstance(one, tree.Return) for one in statements(own[:-1]))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from phobos.semantics import ir
-from phobos.semantics.concrete import number, plain_atoms
+from phobos.semantics.concrete import plain_atoms
 from phobos.semantics.conditions import polys
 from phobos.semantics.grid import grid_of, has_one_axis
 from phobos.semantics.poly import Atom, Poly
@@ -19,7 +19,7 @@ from phobos.semantics.rehearsal import NOUGHT, VARIANTS, rehearsals_of
 from phobos.semantics.rehearsed_launch import Met, Seen, Touch
 from phobos.semantics.twoblocks import axes_of
 from phobos.semantics.values import statements_of, values_of
-from phobos.semantics.variation import LARGEST_GRID, count_of, settings_for
+from phobos.semantics.variation import LARGEST_GRID, agreed_count, has_cells, settings_for
 from phobos.value import value
 
 MOST_LAUNCHES = 12
@@ -112,17 +112,13 @@ def _counts(program: Program, settings: dict[Atom, int]) -> tuple[int, int, int]
         if grid.persistent or has_one_axis(program):
             counts[axis] = settings["blocks", axis] if axis == 0 else 1
         if not grid.persistent and read.uses:
-            found = {count_of(use, settings) for use in read.uses}
-            if len(found) > 1:
+            agreed = agreed_count(read, settings)
+            if agreed is None:
                 return None
-            counts[axis] = found.pop()
+            counts[axis] = agreed
         elif not grid.persistent and read.read:
             return None
-    for cap in grid.caps:
-        most = number(cap.extent, settings)
-        if most is not None and counts[cap.axis] > most:
-            return None
-    return counts[0], counts[1], counts[2]
+    return (counts[0], counts[1], counts[2]) if has_cells(grid, counts, settings) else None
 
 
 @fact

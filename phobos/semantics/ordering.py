@@ -13,7 +13,7 @@ from typing import Literal
 
 from phobos.diagnostic import Span
 from phobos.semantics import ir
-from phobos.semantics.concrete import number, plain_atoms
+from phobos.semantics.concrete import plain_atoms
 from phobos.semantics.conditions import opaques, polys
 from phobos.semantics.conflicts import MOST_PAIRS
 from phobos.semantics.copying import Copier, copied, joined
@@ -25,7 +25,7 @@ from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program
 from phobos.semantics.twoblocks import Cells, Pair, conditions_of
 from phobos.semantics.values import Values, values_of
-from phobos.semantics.variation import count_of, diagonal, interesting_numbers
+from phobos.semantics.variation import agreed_count, diagonal, has_cells, interesting_numbers
 from phobos.semantics.walking import statements_in, statements_of, walk
 from phobos.semantics.witness import MOST_BOXES, MOST_COUNT, MOST_ROUNDS, MOST_SETTINGS, OPAQUE, Box, box_at
 from phobos.value import value
@@ -292,15 +292,11 @@ class _Comparison:
         counts: list[int] = []
         most_along = MOST_BLOCKS if sum(axis.read for axis in grid.axes) == 1 else MOST_COUNT
         for axis in grid.axes:
-            sizes = {count_of(use, settings) for use in axis.uses}
-            if len(sizes) > 1:
+            count = agreed_count(axis, settings) if axis.uses else 2 if axis.read else 1
+            if count is None:
                 return None
-            counts.append(min(most_along, sizes.pop()) if sizes else 2 if axis.read else 1)
-        for cap in grid.caps:
-            most = number(cap.extent, settings)
-            if most is not None and counts[cap.axis] > most:
-                return None
-        return tuple(counts)
+            counts.append(min(most_along, count) if axis.uses else count)
+        return tuple(counts) if has_cells(grid, counts, settings) else None
 
 
 def _unknowable(both: tuple[Footprint, Footprint], cells: tuple[Cells, Cells], values: Values) -> str | None:

@@ -8,6 +8,7 @@ A program built of the rest knows the names in sight as the whole one does, and 
 
 from __future__ import annotations
 
+from phobos.semantics.build_broken import statements
 from phobos.syntax import tree
 from phobos.value import replace
 
@@ -65,17 +66,11 @@ def _arm(block: tree.Block, offset: int, repeats: bool) -> tree.Block:
 
 def _bears(statement: tree.Stmt) -> bool:
     """Whether a statement beside the way can change what the names in sight are."""
-    stack: list[tree.Stmt] = [statement]
-    while stack:
-        match stack.pop():
-            case tree.Assign(target=tree.Name()) | tree.Return() | tree.Break() | tree.Continue() | tree.Broken():
-                return True
-            case tree.For(body=body) | tree.While(body=body):
-                stack += body.statements
-            case tree.If(then=then, otherwise=otherwise):
-                stack += then.statements
-                if otherwise is not None:
-                    stack.append(otherwise)
-            case tree.Block(statements=inner):
-                stack += inner
+    return any(_changes(one) for one in statements((statement,)))
+
+
+def _changes(statement: tree.Stmt) -> bool:
+    match statement:
+        case tree.Assign(target=tree.Name()) | tree.Return() | tree.Break() | tree.Continue() | tree.Broken():
+            return True
     return False

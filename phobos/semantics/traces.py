@@ -16,7 +16,7 @@ from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program, fact
 from phobos.semantics.rehearsal import VARIANTS, rehearsals_of
 from phobos.semantics.values import statements_in, values_of
-from phobos.semantics.variation import LARGEST_GRID, Apart, count_of, settings_for
+from phobos.semantics.variation import LARGEST_GRID, Apart, agreed_count, settings_for
 from phobos.value import value
 
 EVERY = 3  # of the sizes are tried with one grid
@@ -86,10 +86,10 @@ def _blocks(program: Program, settings: dict[Atom, int]) -> int | None:
     grid = grid_of(program)
     count = settings["blocks", 0]
     if not grid.persistent and grid.axes[0].uses:
-        counts = {count_of(use, settings) for use in grid.axes[0].uses}
-        if len(counts) > 1:
+        agreed = agreed_count(grid.axes[0], settings)
+        if agreed is None:
             return None
-        count = counts.pop()
+        count = agreed
     most = [number(cap.extent, settings) for cap in grid.caps if cap.axis == 0]
     return None if any(cells is not None and count > cells for cells in most) else count
 

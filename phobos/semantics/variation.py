@@ -12,7 +12,7 @@ from itertools import islice, product
 
 from phobos.semantics.concrete import number, plain_atoms, truth
 from phobos.semantics.conditions import Condition, opaques, polys
-from phobos.semantics.grid import GridUse, grid_of
+from phobos.semantics.grid import Axis, Grid, GridUse, grid_of
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program
 from phobos.semantics.values import Context, LoopFact, Values
@@ -78,14 +78,14 @@ def _search(
     free = [key for condition in (*conditions, *guards) for key in dict.fromkeys(o.key for o in opaques(condition))]
     free = list(dict.fromkeys(free))[:3]
     axis = _axis_of(atoms)
-    uses = grid_of(values.program).axes[axis].uses if not values.program.is_persistent else ()
+    inferred = grid_of(values.program).axes[axis]
+    uses = inferred.uses if not values.program.is_persistent else ()
     sizing = [poly for use in uses for poly in (use.extent, use.divisor)]
     atoms |= {atom for poly in sizing for atom in plain_atoms(poly)}
     for settings in settings_for(values, atoms, (*asked, *around, *sizing)):
-        counts = {count_of(use, settings) for use in uses}
-        if len(counts) > 1:
+        grid = agreed_count(inferred, settings) if uses else settings["blocks", axis]
+        if grid is None:
             continue  # the uses disagree, and the launch is refused
-        grid = counts.pop() if counts else settings["blocks", axis]
         settings["blocks", axis] = grid
         for flags in product((True, False), repeat=len(free)):
             opaque = dict(zip(free, flags))
@@ -113,10 +113,22 @@ def _search(
     return None
 
 
-def count_of(use: GridUse, settings: Mapping[Atom, int]) -> int:
+def _count(use: GridUse, settings: Mapping[Atom, int]) -> int:
     """`ceil(extent / divisor)` of an inferred grid at a setting."""
     extent, divisor = number(use.extent, settings), number(use.divisor, settings)
     return 0 if extent is None or not divisor or divisor < 0 else max(0, -(-extent // divisor))
+
+
+def agreed_count(axis: Axis, settings: Mapping[Atom, int]) -> int | None:
+    """The blocks along an inferred axis at a setting; None where its uses disagree."""
+    found = {_count(use, settings) for use in axis.uses}
+    return found.pop() if len(found) == 1 else None
+
+
+def has_cells(grid: Grid, counts: Sequence[int], settings: Mapping[Atom, int]) -> bool:
+    """Whether there are no more blocks than cells for them, as far as extents are known."""
+    known = ((cap.axis, number(cap.extent, settings)) for cap in grid.caps)
+    return all(most is None or counts[axis] <= most for axis, most in known)
 
 
 def _axis_of(atoms: set[Atom]) -> int:

@@ -23,7 +23,7 @@ from phobos.semantics.rehearsed_launch import Place
 from phobos.semantics.twoblocks import Cells, conditions_of
 from phobos.semantics.uniformity import Uniformity
 from phobos.semantics.values import LoopFact, Values
-from phobos.semantics.variation import count_of, diagonal, grids_of, interesting_numbers
+from phobos.semantics.variation import agreed_count, diagonal, grids_of, interesting_numbers
 from phobos.value import value
 
 W = TypeVar("W")
@@ -294,12 +294,11 @@ def _counts(question: Question, settings: dict[Atom, int]) -> tuple[int, int, in
     counts = [settings["blocks", axis] for axis in range(3)]
     if not grid.persistent:
         for axis, inferred in enumerate(grid.axes):
-            sizes = {count_of(use, settings) for use in inferred.uses}
             if inferred.uses:
-                if len(sizes) != 1:
+                agreed = agreed_count(inferred, settings)
+                if agreed is None:
                     return None
-                counts[axis] = sizes.pop()
-                settings["blocks", axis] = counts[axis]
+                counts[axis] = settings["blocks", axis] = agreed
     for cap in grid.caps:
         if counts[cap.axis] > _cells(cap, settings):
             return None

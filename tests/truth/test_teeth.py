@@ -164,7 +164,7 @@ STEPS: dict[str, tuple[Patch, ...]] = {
     "a grid constant is the grid": ((grid_constants, "grid_constants_of", lambda program: ()),),
     "an inferred grid is bounded": (
         (conflicts, "sure_grid_facts", lambda program: ()),
-        (witness, "count_of", _four_blocks),
+        (witness, "agreed_count", _four_blocks),
     ),
     "no more blocks than cells": ((grid, "_caps", lambda program, values: ()),),
     "stores of one value": (
