@@ -70,6 +70,15 @@ def test_the_sdist_holds_what_make_needs(built: Path) -> None:
     assert wanted <= names
 
 
+def test_the_sdist_is_text_and_pictures(built: Path) -> None:
+    """An archive of the tree was once committed beside it and went along."""
+    (sdist,) = built.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        files = [each for each in archive.getmembers() if each.isfile() and not each.name.endswith(".png")]
+        binary = [each.name for each in files if b"\0" in archive.extractfile(each).read()]  # type: ignore[union-attr]
+    assert binary == []
+
+
 @pytest.fixture(scope="module", params=PYTHONS)
 def inside(request: pytest.FixtureRequest, built: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The interpreter of an environment in which the wheel is installed."""
