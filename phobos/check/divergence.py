@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from phobos.check.walk import called_from, unique
 from phobos.diagnostic import Related
+from phobos.semantics.divergences import Divergence
 from phobos.semantics.program import Program
-from phobos.semantics.uniformity import Divergence, uniformity_of
+from phobos.semantics.uniformity import uniformity_of
 
 
 def divergences(program: Program, kind: str) -> Iterator[Divergence]:

@@ -16,8 +16,8 @@ from phobos.ide.walk import every
 from phobos.language.attributes import ATTRIBUTES
 from phobos.language.builtins import BUILTINS
 from phobos.semantics import ir
+from phobos.semantics.levels import Level
 from phobos.semantics.program import Program
-from phobos.semantics.uniformity import Level
 from phobos.syntax import tree
 from phobos.value import value
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from phobos.ide.document import Document, Place
 from phobos.ide.names import Symbol, Use
 from phobos.semantics import ir, types
+from phobos.semantics.levels import Level, Origin
 from phobos.semantics.program import Program
-from phobos.semantics.uniformity import Level, Origin, uniformity_of
+from phobos.semantics.uniformity import uniformity_of
 from phobos.syntax import tree
 
 Meaning = ir.Variable | ir.Tensor | ir.Dim | ir.Constant | ir.ScalarParam

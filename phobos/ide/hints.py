@@ -9,8 +9,8 @@ from phobos.ide.document import Document, Place, Range
 from phobos.ide.keeping import kept
 from phobos.language.scalars import SCALARS
 from phobos.semantics import ir
+from phobos.semantics.levels import Level
 from phobos.semantics.program import Program
-from phobos.semantics.uniformity import Level
 from phobos.syntax import tree
 from phobos.value import value
 

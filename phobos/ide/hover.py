@@ -22,8 +22,9 @@ from phobos.language.members import DOCUMENTATION as CTX
 from phobos.language.members import MEMBERS
 from phobos.language.scalars import SCALARS
 from phobos.semantics import ir
+from phobos.semantics.levels import Level
 from phobos.semantics.program import Program
-from phobos.semantics.uniformity import Level, uniformity_of
+from phobos.semantics.uniformity import uniformity_of
 from phobos.syntax import tree
 from phobos.value import value
 

@@ -17,6 +17,7 @@ from phobos.semantics.flow import FIRST, FREE, NEXT, SAME, Flow, Reach, Start, f
 from phobos.semantics.footprints import Footprint, footprints_of
 from phobos.semantics.grid import grid_of, has_one_axis
 from phobos.semantics.knowledge import ROOT
+from phobos.semantics.levels import Level
 from phobos.semantics.masks import sure_grid_facts
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program, fact
@@ -25,7 +26,7 @@ from phobos.semantics.sameness import CellValues, value_key
 from phobos.semantics.steady import phase_writes_of
 from phobos.semantics.turns import Turns, turns_of
 from phobos.semantics.twoblocks import FEW_NODES, MOST_NODES, Cells, conditions_of
-from phobos.semantics.uniformity import Level, Uniformity, uniformity_of
+from phobos.semantics.uniformity import Uniformity, uniformity_of
 from phobos.semantics.values import (
     Context,
     Values,

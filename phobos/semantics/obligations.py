@@ -14,10 +14,11 @@ from phobos.semantics import ir
 from phobos.semantics.conflicts import Conflict, aliases_of, meetings_of
 from phobos.semantics.footprints import Footprint, footprints_of
 from phobos.semantics.grid import NAMES, describe, grid_of, show
+from phobos.semantics.levels import Level
 from phobos.semantics.masks import PointBound, accesses_of, masks_of, points_of
 from phobos.semantics.poly import Poly
 from phobos.semantics.program import Program, Promise, fact
-from phobos.semantics.uniformity import Level, uniformity_of
+from phobos.semantics.uniformity import uniformity_of
 from phobos.semantics.values import Values, statements_in, values_of
 from phobos.semantics.walking import expressions_in, is_integer, subscript_parts, walk
 from phobos.value import value

@@ -37,7 +37,8 @@ from collections.abc import Iterator
 
 from phobos.check.rule import Context, Rule
 from phobos.diagnostic import Diagnostic
-from phobos.semantics.uniformity import Assumption, Level, uniformity_of
+from phobos.semantics.levels import Level
+from phobos.semantics.uniformity import Assumption, uniformity_of
 
 RULE = Rule.of(__name__, "warning")
 

@@ -11,8 +11,9 @@ from phobos.diagnostic import Span
 from phobos.runtime.reference.code import BarrierPlace
 from phobos.runtime.reference.faults import Fault, Site, block_list, have, verb
 from phobos.semantics import ir
+from phobos.semantics.levels import Level
 from phobos.semantics.program import Program
-from phobos.semantics.uniformity import Level, uniformity_of
+from phobos.semantics.uniformity import uniformity_of
 
 _HELP = {
     "PH203": "move the barrier out of the `if`, so that every block passes it",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from phobos.semantics import ir
-from phobos.semantics.uniformity import Level, uniformity_of
+from phobos.semantics.levels import Level
+from phobos.semantics.uniformity import uniformity_of
 from phobos.semantics.values import statements_of
 
 from .cases import Case, cases, divergences, program
