@@ -56,7 +56,7 @@ def rules() -> str:
             group = GROUPS[code[2]]
             lines += ["", f"## {group}", "", "| code | name | severity | says |", "|---|---|---|---|"]
         says = _cell(registry.manual(code).summary)
-        lines.append(f"| [{code}]({code}.md) | {rule.name} | {rule.severity} | {says} |")
+        lines.append(f"| [{code}]({code}.md) | {rule.name} | {', '.join(rule.severities)} | {says} |")
     return "\n".join(lines) + "\n"
 
 

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from phobos.check.rule import Rule, split
-from phobos.diagnostic import Diagnostic, Severity
+from phobos.diagnostic import Diagnostic
 from phobos.value import value
 
 if TYPE_CHECKING:
@@ -75,11 +75,6 @@ def rule(code: str) -> Rule:
     return declared
 
 
-def severity(code: str) -> Severity:
-    """The gravest severity a rule reports."""
-    return rule(code).severity
-
-
 def code_of(word: str) -> str | None:
     """The code that a user's word (`PH203`, `ph203` or the rule's name) means."""
     upper = word.upper()
@@ -126,7 +121,7 @@ def manual(code: str) -> Manual:
 def page(code: str) -> str:
     """The page of a rule as one Markdown text; `pages/` of this package holds each as a file."""
     declared, text = rule(code), manual(code)
-    parts = [f"# {code} {declared.name}", text.summary, f"Severity: {declared.severity}."]
+    parts = [f"# {code} {declared.name}", text.summary, f"Severity: {' or '.join(declared.severities)}."]
     parts += [f"## {heading}\n\n{body}" for heading, body in text.sections]
     return "\n\n".join(parts).replace("```ph bad", "```ph").replace("```ph good", "```ph") + "\n"
 

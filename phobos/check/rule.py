@@ -72,13 +72,18 @@ class Context:
 class Rule:
     code: str
     name: str
-    severity: Severity  # the gravest it reports
+    severities: tuple[Severity, ...]  # all that it reports, the gravest first
 
     @staticmethod
-    def of(module: str, severity: Severity) -> Rule:
+    def of(module: str, *severities: Severity) -> Rule:
         """The rule of a module called `...ph203_barrier_in_divergent_control_flow`."""
         code, name = split(module.rpartition(".")[2])
-        return Rule(code, name, severity)
+        return Rule(code, name, severities)
+
+    @property
+    def severity(self) -> Severity:
+        """The gravest that it reports."""
+        return self.severities[0]
 
     def at(
         self,

@@ -1,7 +1,8 @@
 """Comments that silence a rule at one place, and what is wrong with those comments themselves (PH901-PH903).
 
 `// phobos: ignore[PH203] reason` stands at the end of a line or alone on the line above a statement;
-`// phobos: ignore-file[PH601]` at the top of the file.
+`// phobos: ignore-file[PH601]` at the top of the file. A comment that was meant for us and says nothing we know is
+told here, too: it looks like one that works.
 """
 
 from __future__ import annotations
@@ -9,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from phobos.check import registry
-from phobos.check.rule import Rule
-from phobos.diagnostic import Diagnostic, Edit, Fix, Severity, Span
+from phobos.diagnostic import Diagnostic, Edit, Fix, Span
 from phobos.syntax import tree
 from phobos.syntax.lines import LineIndex
 from phobos.syntax.pragmas import Pragma, pragmas
 from phobos.value import value
 
-MARK = "phobos:"
-_SEVERITY: dict[str, Severity] = {"PH901": "warning", "PH902": "warning", "PH903": "error"}
+MARK = "phobos"  # in any case of letters
+WORDS = ("ignore", "ignore-file", "assume")
 
 
 @value
@@ -57,7 +57,8 @@ class Suppressions:
         self.text = text
         self.lines = lines
         self.file = file
-        self.found = tuple(self._read()) if MARK in text else ()
+        self.strange: list[tuple[int, Pragma]] = []  # comments that say nothing, each with the start of its item
+        self.found = tuple(self._read()) if MARK in text.lower() else ()
         self.used: set[Word] = set()
 
     def keep(self, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
@@ -83,7 +84,7 @@ class Suppressions:
 
     def findings(self, enabled: frozenset[str]) -> list[Diagnostic]:
         """PH901, PH902 and PH903 of the file. To be asked after every `keep`."""
-        out: list[Diagnostic] = []
+        out = [self._strange(pragma, offset) for offset, pragma in self.strange]
         for suppression in self.found:
             if suppression.blanket:
                 out.append(self._blanket(suppression))
@@ -105,6 +106,8 @@ class Suppressions:
         unread = any(item.problems for _, item in self.file.items)
         for offset, item in self.file.items:
             for pragma in pragmas(item.comments):
+                if pragma.kind in ("unknown", "misaddressed") and pragma.words:
+                    self.strange.append((offset, pragma))
                 if pragma.kind not in ("ignore", "ignore-file"):
                     continue
                 start = offset + pragma.start
@@ -173,8 +176,7 @@ class Suppressions:
     # --- what is wrong with the comments ---------------------------------------------------------------
 
     def _at(self, code: str, start: int, end: int, message: str, label: str, help: str, fix: Fix | None) -> Diagnostic:
-        rule = Rule(code, registry.names()[code], _SEVERITY[code])
-        return rule.at(Span(self.path, start, end), message, label=label, help=help, fix=fix)
+        return registry.rule(code).at(Span(self.path, start, end), message, label=label, help=help, fix=fix)
 
     def _unused(self, suppression: Suppression, unused: list[Word]) -> Diagnostic:
         listed = ", ".join(word.text for word in unused)
@@ -213,6 +215,25 @@ class Suppressions:
         return self._at(
             "PH902", word.start, word.end, f"no rule is called `{word.text}`", "this silences nothing", help, fix
         )
+
+    def _strange(self, pragma: Pragma, offset: int) -> Diagnostic:
+        from difflib import get_close_matches
+
+        (word,) = pragma.words
+        start, end, written, fix = word.start, word.end, word.text, None
+        help = "what may stand here: `ignore[PH203]`, `ignore-file[PH203]`, `assume uniform(x)`"
+        if pragma.kind == "misaddressed":
+            message, written = f"`{written}` does not speak to Phobos", "// phobos:"
+            help = "write `// phobos:`, in small letters and with the colon"
+        elif word.text == "assume":
+            message, end = "`assume` takes `uniform(x)`, and `x` is the name of one variable", pragma.end
+        else:
+            message = f"`{word.text}` after `// phobos:` means nothing"
+            written = next(iter(get_close_matches(word.text.lower(), WORDS, 1, 0.7)), word.text)
+            help = f"did you mean `{written}`?" if written != word.text else help
+        if written != word.text:
+            fix = Fix(f"write `{written}`", "unsafe", (Edit(Span(self.path, offset + start, offset + end), written),))
+        return self._at("PH902", offset + start, offset + end, message, "nobody reads this comment", help, fix)
 
     def _blanket(self, suppression: Suppression) -> Diagnostic:
         return self._at(

@@ -67,7 +67,8 @@ def _code(word: str) -> str:
 
 def line(code: str) -> str:
     rule = registry.rule(code)
-    return f"{code}  {rule.severity:<8} {rule.name:<36} {registry.manual(code).summary}\n"
+    severities = "/".join(rule.severities)
+    return f"{code}  {severities:<18} {rule.name:<36} {registry.manual(code).summary}\n"
 
 
 def as_dict(code: str) -> dict[str, object]:
@@ -76,6 +77,7 @@ def as_dict(code: str) -> dict[str, object]:
         "code": code,
         "name": rule.name,
         "severity": rule.severity,
+        "severities": list(rule.severities),
         "summary": manual.summary,
         "sections": [{"heading": heading, "text": body} for heading, body in manual.sections],
         "examples": {"bad": list(manual.bad), "good": list(manual.good)},

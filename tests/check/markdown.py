@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from phobos.check import Configuration, findings
+from phobos.check import Configuration, findings, registry
 from phobos.check.configuration import DEFAULT, parse
 from phobos.diagnostic import Diagnostic
 from phobos.syntax.lines import LineIndex
@@ -95,6 +95,8 @@ def compare(text: str, found: list[Diagnostic]) -> list[str]:
             shown = " | ".join(f"{s}[{c}]" + (f' "{m}"' if m else "") for s, c, m in expectation.alternatives)
             wrong.append(f"line {expectation.row + 1}: expected {shown}")
     for number, diagnostic in enumerate(found):
+        if diagnostic.severity not in registry.rule(diagnostic.code).severities:
+            wrong.append(f"{diagnostic.code} does not say that it is ever {diagnostic.severity}: {diagnostic.message}")
         if diagnostic.severity != "info" and number not in listed:
             row = lines.line_of(diagnostic.span.start) + 1
             wrong.append(f"line {row}: unexpected {diagnostic.severity}[{diagnostic.code}] {diagnostic.message}")

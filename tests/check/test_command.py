@@ -560,9 +560,12 @@ def test_rule(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == page
     assert main(["rule", "--all", "--output-format", "json"]) == 0
     pages = json.loads(capsys.readouterr().out)
-    assert len(pages) == 74 and {"code", "name", "severity", "summary", "sections", "examples", "url"} == set(pages[0])
+    keys = {"code", "name", "severity", "severities", "summary", "sections", "examples", "url"}
+    assert len(pages) == 74 and keys == set(pages[0])
+    assert [page["severities"] for page in pages if page["code"] == "PH219"] == [["error", "warning", "info"]]
     assert main(["rule", "--all"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 74
+    assert main(["rule", "PH219"]) == 0 and "Severity: error or warning or info." in capsys.readouterr().out
     assert main(["rule", "PH9"]) == 0
     assert [line[:5] for line in capsys.readouterr().out.splitlines()] == ["PH901", "PH902", "PH903"]
     assert main(["rule", "PH9", "--output-format", "json"]) == 0

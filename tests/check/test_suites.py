@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from phobos.check import registry
-from tests.check.markdown import Case, cases, compare, configured, judge
+from tests.check.markdown import Case, cases, compare, configured, expectations, judge
 
 SUITES = sorted(Path(__file__).parent.glob("*.md"))
 CASES = [case for suite in SUITES for case in cases(suite)]
@@ -33,3 +33,12 @@ def test_every_rule_has_five_cases() -> None:
     assert {code: count for code, count in counts.items() if count < 5} == {}
     quiet = {case.name[:5] for case in CASES if ": near miss" in case.name}
     assert sorted(set(registry.stems()) - quiet) == []
+
+
+def test_a_rule_names_the_severities_that_it_has_and_no_other() -> None:
+    """What a rule's page names is met by a case; `compare` refuses a finding of a severity that is not named."""
+    met = {
+        (code, severity) for case in CASES for one in expectations(case.text) for severity, code, _ in one.alternatives
+    }
+    named = {(code, severity) for code in registry.stems() for severity in registry.rule(code).severities}
+    assert sorted(met ^ named) == []

@@ -19,9 +19,13 @@ FORMS: dict[str, tuple[Kind, list[str], str]] = {
     "// phobos: ignore all of it": ("ignore", [], "all of it"),
     "// phobos: ignore-file": ("ignore-file", [], ""),
     "// phobos: ignore[PH203": ("ignore", ["PH203"], ""),
-    "// phobos: ignroe[PH203]": ("unknown", [], "ignroe[PH203]"),
-    "// phobos: ignore-line[PH203]": ("unknown", [], "ignore-line[PH203]"),
-    "// phobos: assume uniform(x + 1)": ("unknown", [], "assume uniform(x + 1)"),
+    "// phobos: ignroe[PH203]": ("unknown", ["ignroe"], "ignroe[PH203]"),
+    "// phobos: ignore-line[PH203]": ("unknown", ["ignore-line"], "ignore-line[PH203]"),
+    "// phobos: assume uniform(x + 1)": ("unknown", ["assume"], "assume uniform(x + 1)"),
+    "// phobos: todo": ("unknown", ["todo"], "todo"),
+    "// Phobos: ignore[PH203] why": ("misaddressed", ["// Phobos:"], "ignore[PH203] why"),
+    "//phobos ignore-file[PH203]": ("misaddressed", ["//phobos"], "ignore-file[PH203]"),
+    "/// phobos: assume uniform(x)": ("misaddressed", ["/// phobos:"], "assume uniform(x)"),
     "// phobos:": ("unknown", [], ""),
 }
 
@@ -39,7 +43,10 @@ def test_forms(text: str) -> None:
 
 
 def test_other_comments_are_none() -> None:
-    for text in ("// ignore[PH203]", "// see phobos: ignore", "// run: kernel=x", "//", "// phoboss: ignore[x]"):
+    for text in (
+        "// ignore[PH203]", "// see phobos: ignore", "// run: kernel=x", "//", "// phoboss: ignore[x]", "// PHOBOS",
+        "// Phobos: a moon", "// phobos is a language", "// phobos ignores [1] and we do", "// phobos, ignore it",
+    ):  # fmt: skip
         (comment,) = tokenize(text).comments
         assert pragma_of(comment) is None
 

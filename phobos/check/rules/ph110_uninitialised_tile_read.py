@@ -37,4 +37,4 @@ from __future__ import annotations
 
 from phobos.check.rule import Rule
 
-RULE = Rule.of(__name__, "error")
+RULE = Rule.of(__name__, "error", "warning")

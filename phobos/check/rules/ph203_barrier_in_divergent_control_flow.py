@@ -50,7 +50,7 @@ from phobos.check.divergence import chain, divergences
 from phobos.check.rule import Context, Rule
 from phobos.diagnostic import Diagnostic
 
-RULE = Rule.of(__name__, "error")
+RULE = Rule.of(__name__, "error", "warning")
 
 
 def check(context: Context) -> Iterator[Diagnostic]:

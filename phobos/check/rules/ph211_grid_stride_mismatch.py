@@ -48,7 +48,7 @@ from phobos.check.walk import called_from, unique
 from phobos.diagnostic import Diagnostic
 from phobos.semantics.grid import show
 
-RULE = Rule.of(__name__, "error")
+RULE = Rule.of(__name__, "error", "warning")
 
 
 def check(context: Context) -> Iterator[Diagnostic]:

@@ -50,7 +50,7 @@ from phobos.check.rule import Context, Rule
 from phobos.check.walk import unique
 from phobos.diagnostic import Diagnostic, Fix
 
-RULE = Rule.of(__name__, "error")
+RULE = Rule.of(__name__, "error", "warning")
 
 
 def check(context: Context) -> Iterator[Diagnostic]:

@@ -56,7 +56,7 @@ from phobos.semantics.program import Program
 from phobos.semantics.values import Values, values_of
 from phobos.semantics.walking import statements_of
 
-RULE = Rule.of(__name__, "error")
+RULE = Rule.of(__name__, "error", "warning")
 MOST_INDICES = 9  # of the axis that are asked what they would do
 NOTHING = ir.Block(())
 

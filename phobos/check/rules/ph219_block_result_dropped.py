@@ -45,22 +45,23 @@ from collections.abc import Iterator
 
 from phobos.check.cards import residency
 from phobos.check.rule import Context, Rule
-from phobos.check.walk import called_from
+from phobos.check.walk import called_from, same_place, unique
 from phobos.diagnostic import Diagnostic, Related, Severity
-from phobos.semantics.grid import grid_of, show
+from phobos.semantics.grid import CellCap, grid_of, show
 
-RULE = Rule.of(__name__, "error")
+RULE = Rule.of(__name__, "error", "warning", "info")
 
 
 def check(context: Context) -> Iterator[Diagnostic]:
     program = context.program
     grid = grid_of(program)
-    seen: set[tuple[str | None, int]] = set()
+    same: dict[object, list[CellCap]] = {}  # a dimension that is too short is one mistake, however often it is used
     for cap in grid.caps:
-        key = (cap.span.owner, cap.span.start)
+        same.setdefault((cap.tensor, cap.extent, cap.axis), []).append(cap)
+    for cap, *others in same.values():
         extent = cap.extent.constant
         fixed = context.grid.blocks[cap.axis] if context.grid and cap.axis < len(context.grid.blocks) else None
-        if key in seen or (grid.persistent and cap.axis != 0):
+        if grid.persistent and cap.axis != 0:
             continue
         severity: Severity = "info"
         notes: tuple[str, ...] = ()
@@ -78,14 +79,17 @@ def check(context: Context) -> Iterator[Diagnostic]:
                     break
         elif fixed is not None and extent is not None:
             continue  # the grid is fixed and fits
-        seen.add(key)
         size = show(cap.extent)
         yield RULE.at(
             cap.span,
             f"`{cap.tensor.name}` has a place for {size} block{'s' * (size != '1')}, and there may be more",
             severity=severity,
             label="each block has one cell here" if severity == "info" else "past the end the result is dropped",
-            related=(Related(cap.tensor.span, f"the extent is {size}"), *called_from(cap.calls)),
+            related=(
+                Related(cap.tensor.span, f"the extent is {size}"),
+                *called_from(cap.calls),
+                *unique((other.span, "and here") for other in others if not same_place(other.span, cap.span)),
+            ),
             notes=notes or ("the launcher starts no more blocks than that",),
             help=f"give `{cap.tensor.name}` as many cells as the grid can have blocks" if severity != "info" else None,
         )

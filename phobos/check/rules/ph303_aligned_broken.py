@@ -44,7 +44,7 @@ from phobos.diagnostic import Diagnostic, Related
 from phobos.semantics import ir
 from phobos.semantics.program import Program, Promise
 
-RULE = Rule.of(__name__, "error")
+RULE = Rule.of(__name__, "error", "warning")
 MOST = 6  # offending values that are listed
 
 

@@ -44,7 +44,7 @@ from phobos.diagnostic import Diagnostic, Related
 from phobos.semantics.program import Promise
 from phobos.semantics.values import values_of
 
-RULE = Rule.of(__name__, "warning")
+RULE = Rule.of(__name__, "warning", "info")
 
 
 def check(context: Context) -> Iterator[Diagnostic]:

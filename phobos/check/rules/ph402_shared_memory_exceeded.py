@@ -49,7 +49,7 @@ from phobos.semantics import ir
 from phobos.semantics.program import Program
 from phobos.value import value
 
-RULE = Rule.of(__name__, "error")
+RULE = Rule.of(__name__, "error", "info")
 STATIC_BYTES = 48 * 1024
 
 

@@ -49,7 +49,7 @@ from phobos.check.races import does, everywhere, has_barrier, other_site
 from phobos.check.rule import Context, Rule
 from phobos.diagnostic import Diagnostic
 
-RULE = Rule.of(__name__, "error")
+RULE = Rule.of(__name__, "error", "warning")
 
 
 def check(context: Context) -> Iterator[Diagnostic]:

@@ -51,7 +51,7 @@ from phobos.check.walk import called_from
 from phobos.diagnostic import Diagnostic, Related
 from phobos.semantics.waits import waits_of
 
-RULE = Rule.of(__name__, "warning")
+RULE = Rule.of(__name__, "warning", "info")
 
 
 def check(context: Context) -> Iterator[Diagnostic]:
