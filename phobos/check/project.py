@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from phobos.check.configuration import Configuration, matches, of_file, relative_to
 from phobos.errors import InputError
 from phobos.files import save
+from phobos.syntax.lines import line_at
 from phobos.value import value
 
 
@@ -30,12 +31,12 @@ def decode(name: str, data: bytes) -> Source:
         if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
             raise InputError(f"{name}:1: is UTF-16 text, and a .ph file is UTF-8: save it as that") from None
         offset = error.start + 3 * bom
-        line = data.count(b"\n", 0, offset) + 1
+        line = line_at(data[:offset].decode("utf-8"), offset)
         raise InputError(
             f"{name}:{line}: not UTF-8 text (byte 0x{data[offset]:02x} at offset {offset}); a .ph file is UTF-8"
         ) from None
     if "\0" in text:
-        line = text.count("\n", 0, text.index("\0")) + 1
+        line = line_at(text, text.index("\0"))
         raise InputError(f"{name}:{line}: not a text file (it holds a NUL byte)")
     return Source(name, text, bom)
 

@@ -67,7 +67,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _made(
     kernel: Kernel, form: str, arch: str, constants: dict[str, int], schedule: str | None, l2_group: int | None
 ) -> bytes:
-    from phobos.diagnostic import Span
+    from functools import partial
+
     from phobos.errors import CheckError, LaunchError
     from phobos.lowering.options import MULTIPLE, Options
     from phobos.runtime import gate
@@ -91,9 +92,7 @@ def _made(
         arch=arch, multiples=multiples, form=form_by_text(unit.program, order, schedule is not None)
     )  # fmt: skip
 
-    def line_of(span: Span) -> int:
-        return module.file.text.count("\n", 0, module.absolute(unit, span).start) + 1
-
+    line_of = partial(module.line, unit)
     if form == "cuda":
         return spelled(module, unit, options).text.encode()
     if form == "facts":

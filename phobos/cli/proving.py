@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from phobos.check.project import write
 from phobos.cli.progress import Progress
 from phobos.diagnostic import Diagnostic
-from phobos.syntax.lines import LineIndex
+from phobos.syntax.lines import line_at
 from phobos.value import replace
 
 if TYPE_CHECKING:
@@ -57,6 +57,6 @@ def _proved(one: Checked, bar: Progress, panels: list[Panel]) -> Iterator[Diagno
         proof = prove(one.source.name, one.source.text, diagnostic)
         bar.step()
         if proof is not None:
-            row = LineIndex(one.source.text).line_of(diagnostic.span.start) + 1
+            row = line_at(one.source.text, diagnostic.span.start)
             panels.append(proof.panel(f"{diagnostic.code} {diagnostic.name} at {one.source.name}:{row}"))
         yield replace(diagnostic, notes=(*diagnostic.notes, NOT_SHOWN if proof is None else proof.note))

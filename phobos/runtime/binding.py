@@ -48,8 +48,7 @@ class Bound:
 
     def line(self, span: Span) -> int:
         """The line of the file, from 1, of a span of the program."""
-        place = self.module.absolute(self.unit, span)
-        return self.module.file.text.count("\n", 0, place.start) + 1
+        return self.module.line(self.unit, span)
 
 
 def barrier_tensors(program: Program) -> frozenset[str]:

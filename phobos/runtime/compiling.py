@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from phobos.codegen import cache, cards
 from phobos.codegen.emitted import Emitted
 from phobos.codegen.resources import Resources, resources_of
-from phobos.diagnostic import Span
 from phobos.errors import LaunchError
 from phobos.lowering.options import Options
 from phobos.runtime.faults import refusal
@@ -81,10 +81,7 @@ def spelled(module: Module, unit: Unit, options: Options) -> Emitted:
 
     program = unit.program
 
-    def line_of(span: Span) -> int:
-        place = module.absolute(unit, span)
-        return module.file.text.count("\n", 0, place.start) + 1
-
+    line_of = partial(module.line, unit)
     if not isinstance(program, FusedProgram):
         return emit(lowered_for(module, unit, program, options), module.path, line_of)
     from phobos.codegen.work import Part

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from phobos.diagnostic import Diagnostic, Related, Span
 from phobos.errors import KernelFault, LaunchError, PhobosError
+from phobos.syntax.lines import line_at
 
 if TYPE_CHECKING:
     from phobos.runtime.reference.faults import Fault, Site
@@ -92,7 +93,7 @@ def raised(module: Module, unit: Unit, fault: Fault) -> KernelFault:
 
 
 def _line(module: Module, place: Span) -> int:
-    return module.file.text.count("\n", 0, place.start) + 1
+    return line_at(module.file.text, place.start)
 
 
 def said_of(error: PhobosError) -> str:

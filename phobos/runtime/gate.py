@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from phobos.codegen import cache
 from phobos.diagnostic import Diagnostic
 from phobos.errors import CheckError
+from phobos.syntax.lines import line_at
 
 if TYPE_CHECKING:
     from phobos.semantics.module import Module, Unit
@@ -131,8 +132,7 @@ def demand(found: Sequence[Diagnostic], kernel: str, text: str, *, on_device: bo
 def _first(against: Sequence[Diagnostic], text: str) -> str:
     """The first of them in one line, with its place."""
     first = against[0]
-    line = text.count("\n", 0, first.span.start) + 1
-    return f"{first.span.owner}:{line}: {first.code} {first.message}"
+    return f"{first.span.owner}:{line_at(text, first.span.start)}: {first.code} {first.message}"
 
 
 def doubtful(found: Sequence[Diagnostic]) -> list[Diagnostic]:

@@ -9,6 +9,7 @@ import re
 from typing import Literal
 
 from phobos.errors import InputError
+from phobos.syntax.lines import LineIndex
 from phobos.value import value
 
 OPTIONS = ("grid", "resident", "schedule", "l2_group", "device", "detect", "scheduler", "seed", "timeout", "order")
@@ -55,7 +56,9 @@ class Run:
 def runs_of(path: str, text: str) -> tuple[Run, ...]:
     """The runs that a file asks for, in order; none where it has no header. Raises InputError with the line."""
     runs: list[Run] = []
-    for number, line in enumerate(text.splitlines(), 1):
+    lines = LineIndex(text)
+    for number in range(1, len(lines.starts) + 1):
+        line = lines.line_text(number - 1)
         stripped = line.strip()
         if stripped and not stripped.startswith("//"):
             break

@@ -26,6 +26,7 @@ from phobos.runtime.plan import Plan
 from phobos.runtime.progress import Progress
 from phobos.runtime.report import Report, Stop
 from phobos.runtime.tuned import Choice, attempt, noted
+from phobos.syntax.lines import line_at
 from phobos.value import replace, value
 
 if TYPE_CHECKING:
@@ -423,4 +424,4 @@ def _verify(request: Request, done: _Done, given: Arguments, options: LaunchOpti
 
 
 def _line(kernel: Kernel, diagnostic: Diagnostic) -> int:
-    return kernel.text.count("\n", 0, diagnostic.span.start) + 1
+    return line_at(kernel.text, diagnostic.span.start)

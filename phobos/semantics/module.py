@@ -16,6 +16,7 @@ from phobos.semantics.build import build
 from phobos.semantics.program import DEFAULTS, Problem, Program, Settings
 from phobos.semantics.sight import in_sight
 from phobos.syntax import parse, tree
+from phobos.syntax.lines import line_at
 from phobos.value import value
 
 
@@ -110,6 +111,10 @@ class Module:
             if function is not None:
                 offset = function.offset
         return Span(self.path, span.start + offset, span.end + offset)
+
+    def line(self, unit: Unit, span: Span) -> int:
+        """The line of the file, from 1, on which a span of `unit`'s facts begins."""
+        return line_at(self.file.text, self.absolute(unit, span).start)
 
 
 def analyse(path: str, text: str, settings: Settings = DEFAULTS) -> Module:

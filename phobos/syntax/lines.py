@@ -82,6 +82,11 @@ class LineIndex:
         return start + bisect_right(list(accumulate(map(_WIDTHS[encoding], content))), column)
 
 
+def line_at(text: str, offset: int) -> int:
+    """The line of an offset, from 1, for one question about a text of which nobody keeps the lines."""
+    return 1 + text.count("\n", 0, offset) + text.count("\r", 0, offset) - text.count("\r\n", 0, offset + 1)
+
+
 def _utf8(character: str) -> int:
     point = ord(character)
     return 1 if point < 0x80 else 2 if point < 0x800 else 3 if point < 0x10000 else 4

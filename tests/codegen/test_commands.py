@@ -34,6 +34,14 @@ def test_emit_cuda_names_the_lines_of_the_file(capsys: pytest.CaptureFixture[str
     assert f'#line 25 "{STAGED}"' in text and 'extern "C" __global__ void __launch_bounds__(256)' in text
 
 
+def test_lines_are_those_of_the_text_whatever_ends_them(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "k.ph"
+    file.write_bytes(Path(STAGED).read_bytes().replace(b"\n", b"\r"))
+    assert f'#line 25 "{file}"' in printed(capsys, "emit", str(file))
+    made = json.loads(printed(capsys, "emit", str(file), "--format", "contract"))
+    assert [one["line"] for one in made["obligations"]] == [27, 20, 27, 22]
+
+
 @needs_nvrtc
 def test_emit_ptx_and_cubin_for_a_target(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert ".target sm_80" in printed(capsys, "emit", STAGED, "--format", "ptx", "--target", "a100")

@@ -53,3 +53,8 @@ def test_what_cannot_be_read_is_refused_with_its_line(text: str, line: int, name
     with pytest.raises(InputError) as caught:
         runs_of("k.ph", text)
     assert str(caught.value).startswith(f"k.ph:{line}:") and named in str(caught.value)
+
+
+def test_a_header_has_the_lines_of_the_text_and_no_others() -> None:
+    (run,) = runs_of("k.ph", "// a\u2028b\x0cc\r// run: N=1\r\n// expect: X[0] = 1\r")
+    assert (run.line, [one.line for one in run.expectations]) == (2, [3])

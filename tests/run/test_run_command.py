@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import phobos
 from phobos.cli import main
 
 ROOT = Path(__file__).parents[2]
@@ -192,6 +193,15 @@ def test_a_fault_prints_like_a_finding_and_confirms_one(phobos_run) -> None:  # 
     assert "error[PH203]: deadlock: blocks 1 and 2 wait at this barrier, but block 0 has left the kernel" in out
     assert "--> k.ph:5:5" in out and "5 |     grid_barrier(BAR)" in out and "blocks part at this `if`" in out
     assert "confirms PH203 (line 5)" in out
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\n"])
+def test_lines_are_those_of_the_text_whatever_ends_them(phobos_run, end: str) -> None:  # type: ignore[no-untyped-def]
+    text = HANG.replace("\n", end)
+    out = phobos_run(text, "--set", "N=8", "--arg", "X=zeros", "--grid", "3")[1]
+    assert "--> k.ph:5:5" in out and "confirms PH203 (line 5)" in out
+    with pytest.raises(phobos.KernelFault, match=r"<text>:5: .*; line 4: "):
+        phobos.kernel(text).reference(np.zeros(8, np.float32), grid=3)
 
 
 def test_a_fault_in_json_has_its_place_and_blocks(phobos_run) -> None:  # type: ignore[no-untyped-def]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phobos.syntax.lines import Encoding, LineIndex
+from phobos.syntax.lines import Encoding, LineIndex, line_at
 
 ENCODINGS: list[Encoding] = ["utf-8", "utf-16", "utf-32"]
 TEXTS = st.text(st.one_of(st.sampled_from("\r\n\u2028\x85\x0b\x0cab é𝄞\ud800\ufeff"), st.characters(codec=None)))
@@ -96,6 +96,13 @@ def test_an_edit_joins_and_parts_line_ends(text: str, content: str) -> None:
 def test_only_the_three_line_ends_end_lines() -> None:
     assert LineIndex("a\u2028b\x85c\x0bd\x0ce").starts == [0]
     assert LineIndex("a\nb\rc\r\nd\n\r").starts == [0, 2, 4, 7, 9, 10]
+
+
+@given(TEXTS)
+def test_one_line_is_that_of_the_index(text: str) -> None:
+    index = LineIndex(text)
+    for offset in range(len(text) + 1):
+        assert line_at(text, offset) == index.line_of(offset) + 1
 
 
 def test_a_lone_surrogate_has_a_width() -> None:
