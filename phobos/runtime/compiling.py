@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from phobos.codegen import cache, cards
 from phobos.codegen.emitted import Emitted
 from phobos.codegen.resources import Resources, resources_of
-from phobos.errors import LaunchError
+from phobos.errors import InputError, LaunchError
+from phobos.files import save
 from phobos.lowering.options import Options
 from phobos.runtime.faults import refusal
 from phobos.semantics import ir
@@ -67,7 +67,7 @@ class CompiledKernel:
 
 
 def compiled(module: Module, unit: Unit, target: str) -> CompiledKernel:
-    """The kernel for a target by name (`sm_90a`, `h200`, ...). Raises LaunchError, CompilerMissing."""
+    """The kernel for a target by name (`sm_90a`, `h200`, ...). Raises LaunchError, CompilerMissing, InputError."""
     try:
         arch = cards.target(target).arch
     except cards.UnknownTarget as error:
@@ -190,9 +190,13 @@ def _key(module: Module, unit: Unit, options: Options) -> str:
 
 
 def _dump(name: str, arch: str, form: str, data: bytes) -> None:
+    """Keep what was generated where the user wants it. Raises InputError."""
     folder = os.environ.get("PHOBOS_DUMP")
-    if folder:
-        where = Path(folder)
-        where.mkdir(parents=True, exist_ok=True)
-        safe = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
-        (where / f"{safe}.{arch}.{form}").write_bytes(data)
+    if not folder:
+        return
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"PHOBOS_DUMP: {folder}: no such folder, and none can be made: {error.strerror}") from None
+    safe = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+    save(os.path.join(folder, f"{safe}.{arch}.{form}"), lambda stream: stream.write(data))

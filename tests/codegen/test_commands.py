@@ -187,3 +187,16 @@ def test_what_was_generated_can_be_kept(
     printed(capsys, "emit", STAGED, "--format", "ptx")
     kept = sorted(path.name for path in (tmp_path / "dump").iterdir())
     assert kept == ["staged.sm_90a.cu", "staged.sm_90a.cubin", "staged.sm_90a.ptx"]
+
+
+@needs_nvrtc
+def test_where_nothing_can_be_kept_the_reason_is_said(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    for folder, said in (("file", "File exists"), ("file/deeper", "Not a directory")):
+        monkeypatch.setenv("PHOBOS_DUMP", str(tmp_path / folder))
+        assert said in printed(capsys, "emit", STAGED, "--format", "ptx", code=2)
+    (tmp_path / "full" / "staged.sm_90a.cu").mkdir(parents=True)
+    monkeypatch.setenv("PHOBOS_DUMP", str(tmp_path / "full"))
+    assert "staged.sm_90a.cu: cannot be written" in printed(capsys, "occupancy", STAGED, code=2)
