@@ -51,8 +51,8 @@ def _cleared(arguments: argparse.Namespace) -> tuple[str, str]:
     from phobos.codegen import cache
     from phobos.runtime.tuning import keeping
 
-    compiled = f" ({cache.clear()} files removed just now)" if arguments.clear_cache else ""
-    tuned = f" ({keeping.clear()} files removed just now)" if arguments.clear_tuned else ""
+    compiled = f" ({_files(cache.clear())} removed just now)" if arguments.clear_cache else ""
+    tuned = f" ({_files(keeping.clear())} removed just now)" if arguments.clear_tuned else ""
     return compiled, tuned
 
 
@@ -175,17 +175,29 @@ def _tuning(cleared: str) -> dict[str, Any]:
 
     kept = keeping.kept()
     winners = "1 winner" if kept.winners == 1 else f"{kept.winners} winners"
-    return _found(
-        "tuning", "works", f"{winners} that launches use, {kept.files} files in {kept.folder}{cleared}",
-        winners=kept.winners, files=kept.files, folder=kept.folder,
-    )  # fmt: skip
+    said = f"{winners} that launches use, {_files(kept.files)} in {kept.folder}{cleared}"
+    return _folder("tuning", kept.folder, said, winners=kept.winners, files=kept.files)
 
 
 def _cache(cleared: str) -> dict[str, Any]:
     from phobos.codegen import cache
 
     kept = cache.kept()
-    return _found(
-        "cache", "works", f"{kept.files} compiled kernels, {kept.bytes / 1e6:.1f} MB, in {kept.folder}{cleared}",
-        files=kept.files, bytes=kept.bytes, folder=kept.folder,
-    )  # fmt: skip
+    said = f"{_files(kept.files)} of compiled kernels, {kept.bytes / 1e6:.1f} MB, in {kept.folder}{cleared}"
+    return _folder("cache", kept.folder, said, files=kept.files, bytes=kept.bytes)
+
+
+def _folder(part: str, folder: str, said: str, **more: Any) -> dict[str, Any]:
+    """A part that keeps things in a folder. Without one it works all the same, but anew each time."""
+    from pathlib import Path
+
+    from phobos.codegen import cache
+
+    if cache.is_writable(Path(folder)):
+        return _found(part, "works", said, folder=folder, **more)
+    mend = "export PHOBOS_CACHE=FOLDER, with one that can be written to"
+    return _found(part, "broken", f"{said}: it cannot be written to, so nothing is kept", mend, folder=folder, **more)
+
+
+def _files(count: int) -> str:
+    return "1 file" if count == 1 else f"{count} files"

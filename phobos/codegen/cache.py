@@ -14,7 +14,7 @@ import contextlib
 import functools
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from phobos.codegen import nvrtc
@@ -144,11 +144,23 @@ def kept() -> Kept:
 
 def clear() -> int:
     """Remove all; gives the number of files that went."""
-    files = _files()
-    for path, _, _ in files:
+    return removed(path for path, _, _ in _files())
+
+
+def removed(paths: Iterable[str | os.PathLike[str]]) -> int:
+    """Remove files; gives the number of those that went."""
+    count = 0
+    for path in paths:
         with contextlib.suppress(OSError):
             Path(path).unlink()
-    return len(files)
+            count += 1
+    return count
+
+
+def is_writable(where: Path) -> bool:
+    """Whether a folder can be written to, or made."""
+    there = next(part for part in (where, *where.parents) if part.exists())
+    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
 
 
 def _key(text: str, name: str, arch: str, options: Sequence[str]) -> str:

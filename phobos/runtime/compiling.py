@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from phobos.codegen import cache, cards
@@ -195,8 +196,8 @@ def _dump(name: str, arch: str, form: str, data: bytes) -> None:
     if not folder:
         return
     try:
-        os.makedirs(folder, exist_ok=True)
+        Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"PHOBOS_DUMP: {folder}: no such folder, and none can be made: {error.strerror}") from None
     safe = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
-    save(os.path.join(folder, f"{safe}.{arch}.{form}"), lambda stream: stream.write(data))
+    save(f"{Path(folder) / safe}.{arch}.{form}", lambda stream: stream.write(data))

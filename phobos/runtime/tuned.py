@@ -54,7 +54,10 @@ def choice(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Choice | Non
             continue
         if (options.l2_group or variant.l2_group) != variant.l2_group:
             continue
-        program = kernel.analysed(constants)[1].program
+        try:
+            program = kernel.analysed(constants)[1].program
+        except (LaunchError, CheckError):
+            continue  # constants that this kernel cannot have: something has been at the file
         sizes = {name: size for name, size in bound.sizes.items() if name not in program.constants}
         chosen = applied(options, variant, constants, program, sizes, _multiprocessors(bound, options))
         what = "constants" if variant.constants else "schedule and grid"

@@ -179,6 +179,26 @@ def test_doctor_clears_the_cache(capsys: pytest.CaptureFixture[str]) -> None:
     assert "2 files removed" in printed(capsys, "doctor", "--clear-cache")
 
 
+def test_doctor_says_where_nothing_can_be_kept_and_clears_what_it_can(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tmp_path / "cache" / "cubins"
+    kept.mkdir(parents=True)
+    (kept / "one").touch()
+    (tmp_path / "cache" / "tuned").touch()
+    checks = {check["part"]: check for check in json.loads(printed(capsys, "doctor", "--json"))["checks"]}
+    assert checks["cache"]["state"] == "works" and checks["tuning"]["state"] == "broken"
+    assert "cannot be written to" in checks["tuning"]["said"] and "PHOBOS_CACHE" in checks["tuning"]["mend"]
+    with monkeypatch.context() as unable:
+        unable.setattr(Path, "unlink", refused)
+        assert "0 files removed" in printed(capsys, "doctor", "--clear-cache")
+    assert "1 file removed" in printed(capsys, "doctor", "--clear-cache") and not list(kept.iterdir())
+
+
+def refused(*_: object) -> None:
+    raise PermissionError(13, "Permission denied")
+
+
 @needs_nvrtc
 def test_what_was_generated_can_be_kept(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -146,9 +146,27 @@ def test_rows_belong_to_sizes_arguments_and_held_constants() -> None:
 def test_a_file_of_rows_that_was_damaged_is_begun_anew(cache: Path) -> None:
     scaled()
     (file,) = (cache / "tuned" / "rows").iterdir()
-    for damage in ("", "{", "[]", '{"version": 1, "rows": 3}', '{"version": 1, "rows": [3, {"variant": {}}]}'):
+    some = '{"version": 1, "rows": [3, {"variant": {}}]}'
+    for damage in ("", "{", "[]", "[" * 10**5, some, '{"version": 1, "rows": 3}'):
         file.write_text(damage)
         assert scaled().from_disk == 0
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"elapsed_ms": "fast"}, {"elapsed_ms": None}, {"least_ms": True}, {"status": "fine"}, {"status": []},
+        {"grid": 3}, {"grid": []}, {"grid": [1, "2"]}, {"repeats": 1.5}, {"why": None}, {"date": 3},
+        {"registers": "64"}, {"variant": None}, {"variant": {}},
+    ],
+)  # fmt: skip
+def test_a_row_that_was_damaged_is_measured_again(cache: Path, damage: dict[str, Any]) -> None:
+    scaled()
+    (file,) = (cache / "tuned" / "rows").iterdir()
+    kept = json.loads(file.read_text())
+    kept["rows"][0] |= damage
+    file.write_text(json.dumps(kept))
+    assert scaled().from_disk == len(kept["rows"]) - 1
 
 
 def test_progress_names_what_is_tried_and_the_best_so_far() -> None:
@@ -321,9 +339,28 @@ def test_a_damaged_file_of_winners_is_no_winner(cache: Path) -> None:
     path = winner().kept
     assert path is not None
     some = json.dumps({"version": 1, "card": keeping.card("cpu"), "winners": [{}, 3]})
-    for damage in ("", "{", "[]", '{"version": 1}', some, some.replace("[{}, 3]", "7")):
+    for damage in ("", "{", "[]", "[" * 10**5, '{"version": 1}', some, some.replace("[{}, 3]", "7")):
         Path(path).write_text(damage)
         assert kernel_of().plan(x(), x(), 2.0).constants == {"TILE": 4}
+        assert keeping.kept().winners == 0
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"constants": {"NONE": 64}}, {"constants": {"TILE": "64"}}, {"constants": {"TILE": True}}, {"l2_group": None},
+        {"constants": []}, {"ctas_per_sm": "2"}, {"schedule": 3}, {"sizes": {"N": 1e400}}, {"held": {"A": 1e400}},
+        {"grid": "100"}, {"grid": [0.5]}, {"elapsed_ms": "1"}, {"untuned_ms": []}, {"date": None},
+    ],
+)  # fmt: skip
+def test_a_winner_that_was_damaged_is_none(damage: dict[str, Any]) -> None:
+    path = winner().kept
+    assert path is not None
+    kept = json.loads(Path(path).read_text())
+    one = kept["winners"][0]
+    (one["variant"] if damage.keys() <= one["variant"].keys() else one).update(damage)
+    Path(path).write_text(json.dumps(kept))
+    assert kernel_of().plan(x(), x(), 2.0).constants == {"TILE": 4}
 
 
 def test_where_nothing_can_be_kept_tuning_works_and_says_nothing_was(tmp_path: Path, monkeypatch: Any) -> None:
@@ -331,6 +368,7 @@ def test_where_nothing_can_be_kept_tuning_works_and_says_nothing_was(tmp_path: P
     monkeypatch.setenv("PHOBOS_CACHE", str(tmp_path / "file"))
     tuning = winner()
     assert tuning.best is not None and tuning.kept is None and "kept:" not in str(tuning)
+    assert f"not kept, so that nothing uses it: {tmp_path / 'file' / 'tuned'} cannot be written to" in str(tuning)
 
 
 def test_words_and_functions_make_the_key_not_blanks_and_comments() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from statistics import median
 from time import perf_counter, strftime
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from phobos.errors import CheckError, KernelFault, LaunchError
 from phobos.runtime.faults import said_of
@@ -18,6 +18,7 @@ from phobos.runtime.options import LaunchOptions
 from phobos.runtime.plan import Plan
 from phobos.runtime.tuning.applying import applied
 from phobos.runtime.tuning.problem import Problem, arguments_at
+from phobos.runtime.tuning.reading import extents, field
 from phobos.runtime.tuning.space import Variant, variant_of
 from phobos.semantics import ir
 from phobos.value import value
@@ -78,10 +79,21 @@ class Row:
 
 
 def row_of(kept: Mapping[str, Any]) -> Row:
-    """The inverse of `as_dict`. Raises ValueError, KeyError, TypeError where it is none."""
-    parts = {name: kept[name] for name in Row._value_types}  # type: ignore[attr-defined]
-    grid = parts["grid"]
-    return Row(**{**parts, "variant": variant_of(parts["variant"]), "grid": None if grid is None else tuple(grid)})
+    """The inverse of `as_dict`. Raises what is `NOT_OURS` where it is none."""
+    status, blocks = field(kept, "status", str), extents(kept, "grid")
+    elapsed_ms, least_ms = (field(kept, name, float, int, None) for name in ("elapsed_ms", "least_ms"))
+    if status not in get_args(Status) or (elapsed_ms is None or least_ms is None) == (status in MEASURED):
+        raise ValueError(f"{status}, {elapsed_ms} ms")
+    grid = None
+    if blocks is not None:
+        x, y, z = blocks
+        grid = x, y, z
+    registers, shared, per_sm = (field(kept, n, int, None) for n in ("registers", "shared_bytes", "ctas_per_sm"))
+    return Row(
+        variant_of(kept["variant"]), status, field(kept, "why", str), elapsed_ms, least_ms,
+        field(kept, "repeats", int), grid, registers, shared, per_sm,
+        field(kept, "date", str),
+    )  # fmt: skip
 
 
 class Engine(Protocol):

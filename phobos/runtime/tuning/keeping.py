@@ -12,12 +12,13 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from phobos.codegen import cache
 from phobos.runtime.device import number_of
+from phobos.runtime.tuning.reading import NOT_OURS, document, extents, field, whole_numbers
 from phobos.runtime.tuning.space import Variant, variant_of
 from phobos.syntax.tokens import END, tokenize
 from phobos.value import value
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from phobos.runtime.tuning.judging import Row
     from phobos.runtime.tuning.problem import Problem
     from phobos.semantics.module import Module
+
+T = TypeVar("T")
 
 VERSION = 1
 MOST_FILES = 500  # of rows; the ones used longest ago go first
@@ -57,12 +60,10 @@ class Winner:
 
 
 def winner_of(kept: Mapping[str, Any]) -> Winner:
-    """The inverse of `as_dict`. Raises ValueError, KeyError, TypeError where it is none."""
-    grid, untuned = kept["grid"], kept["untuned_ms"]
+    """The inverse of `as_dict`. Raises what is `NOT_OURS` where it is none."""
     return Winner(
-        variant_of(kept["variant"]), {str(n): int(v) for n, v in kept["held"].items()},
-        None if grid is None else tuple(int(n) for n in grid), {str(n): int(v) for n, v in kept["sizes"].items()},
-        float(kept["elapsed_ms"]), None if untuned is None else float(untuned), str(kept["date"]),
+        variant_of(kept["variant"]), whole_numbers(kept, "held"), extents(kept, "grid"), whole_numbers(kept, "sizes"),
+        field(kept, "elapsed_ms", float, int), field(kept, "untuned_ms", float, int, None), field(kept, "date", str),
     )  # fmt: skip
 
 
@@ -117,11 +118,7 @@ def _winners_file(kernel: str, device_card: str) -> Path:
 def winners(kernel: str, device_card: str) -> tuple[Winner, ...]:
     """All that is kept of a kernel (by its key) on a card, the newest first."""
     kept = _read(_winners_file(kernel, device_card))
-    found = []
-    for one in _listed(kept, "winners") if kept.get("card") == device_card else ():
-        with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
-            found.append(winner_of(one))
-    return tuple(found)
+    return tuple(_listed(kept, "winners", winner_of)) if kept.get("card") == device_card else ()
 
 
 def keep_winner(kernel: str, name: str, device_card: str, winner: Winner) -> Path | None:
@@ -153,10 +150,7 @@ class Rows:
     def read(self) -> None:
         from phobos.runtime.tuning.judging import row_of
 
-        for one in _listed(_read(self._file), "rows"):
-            with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
-                row = row_of(one)
-                self._rows[row.variant.label] = row
+        self._rows.update((row.variant.label, row) for row in _listed(_read(self._file), "rows", row_of))
 
     def add(self, row: Row) -> None:
         self._rows[row.variant.label] = row
@@ -201,17 +195,13 @@ def kept() -> Kept:
     files = list(_files())
     for path in files:
         if path.parent == folder():
-            count += len(_listed(_read(path), "winners"))
+            count += len(_listed(_read(path), "winners", winner_of))
     return Kept(str(folder()), count, len(files))
 
 
 def clear() -> int:
     """Remove winners and rows; gives the number of files that went."""
-    files = list(_files())
-    for path in files:
-        with contextlib.suppress(OSError):
-            path.unlink()
-    return len(files)
+    return cache.removed(_files())
 
 
 def _files() -> Iterable[Path]:
@@ -223,15 +213,19 @@ def _files() -> Iterable[Path]:
 def _read(path: Path) -> dict[str, Any]:
     """{} for what is not there, or is not ours."""
     try:
-        found = json.loads(path.read_bytes())
+        found = document(path.read_bytes())
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) and found.get("version") == VERSION else {}
 
 
-def _listed(kept: Mapping[str, Any], key: str) -> list[Any]:
-    found = kept.get(key)
-    return found if isinstance(found, list) else []
+def _listed(kept: Mapping[str, Any], key: str, known: Callable[[Mapping[str, Any]], T]) -> list[T]:
+    """The records of a list, without what is none."""
+    found = []
+    for one in kept[key] if isinstance(kept.get(key), list) else ():
+        with contextlib.suppress(*NOT_OURS):
+            found.append(known(one))
+    return found
 
 
 def _write(path: Path, what: dict[str, Any]) -> bool:
@@ -244,6 +238,4 @@ def _bound(where: Path) -> None:
         for entry in os.scandir(where):
             with contextlib.suppress(OSError):
                 found.append((entry.stat().st_mtime, entry.path))
-    for _, path in sorted(found, reverse=True)[MOST_FILES:]:
-        with contextlib.suppress(OSError):
-            Path(path).unlink()
+    cache.removed(path for _, path in sorted(found, reverse=True)[MOST_FILES:])

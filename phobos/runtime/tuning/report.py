@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from phobos.runtime.drawing import Drawing
 from phobos.runtime.tuning.judging import MEASURED, Row
-from phobos.runtime.tuning.keeping import size_class
+from phobos.runtime.tuning.keeping import folder, size_class
 
 if TYPE_CHECKING:
     from phobos.runtime.tuning.tuning import Tuning
@@ -86,6 +86,8 @@ def _verdict(tuning: Tuning) -> list[str]:
         sizes = size_class(tuning.sizes)
         user = "runs of the reference runtime" if tuning.device == "cpu" else "launches on this card"
         out.append(f"kept: {user} use it{f' for {sizes}' if sizes else ''} (--no-tuned ignores it)")
+    elif best is not None and not tuning.interrupted:
+        out.append(f"not kept, so that nothing uses it: {folder()} cannot be written to")
     return out
 
 

@@ -12,6 +12,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
+from phobos.runtime.tuning.reading import field, whole_numbers
 from phobos.semantics import ir
 from phobos.semantics.fusion import FusedProgram
 from phobos.semantics.grid import GridDisagrees, GridUnknown, blocks_at, cap_at, grid_of, useful_work_at
@@ -55,13 +56,11 @@ class Variant:
 
 
 def variant_of(kept: Mapping[str, object]) -> Variant:
-    """The inverse of `as_dict`. Raises ValueError, KeyError, TypeError where it is none."""
-    constants, schedule, group, per_sm = (kept[key] for key in ("constants", "schedule", "l2_group", "ctas_per_sm"))
-    if not isinstance(constants, dict) or not all(isinstance(number, int) for number in constants.values()):
-        raise ValueError("no variant")
-    if not isinstance(schedule, str | None) or not isinstance(group, int) or not isinstance(per_sm, int | None):
-        raise ValueError("no variant")
-    return Variant(tuple((str(name), number) for name, number in constants.items()), schedule, group, per_sm)
+    """The inverse of `as_dict`. Raises what is `NOT_OURS` where it is none."""
+    return Variant(
+        tuple(whole_numbers(kept, "constants").items()), field(kept, "schedule", str, None),
+        field(kept, "l2_group", int), field(kept, "ctas_per_sm", int, None),
+    )  # fmt: skip
 
 
 def tuned_constants(program: Program, fixed: Mapping[str, int]) -> tuple[ir.Constant, ...]:
