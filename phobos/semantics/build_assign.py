@@ -292,7 +292,8 @@ def _point_store(
     fitted = stored(b, whole, dtype, node.value, what, element_of_memory=True)
     if fitted is None:
         return None
-    if whole.left is current and (fitted is whole or (op in ("+", "-", "*") and dtype in INTEGERS)):
+    same = fitted is whole or (op in ("+", "-", "*") and dtype in INTEGERS)
+    if same and whole.left is current and isinstance(current, ir.Load):  # one that is kept is an index, not a cell
         return op, convert(whole.right, dtype)
     return None, fitted
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -145,6 +147,16 @@ def test_f64_to_bf16_never_rounds_twice(x: float) -> None:
     assert float(ours) == float(_nearest_bf16(np.array(x)))
 
 
+@given(st.integers(0, 62), st.sampled_from((0, 1, 3)), st.integers(-3, 3), st.sampled_from((1, -1)))
+@settings(max_examples=200, deadline=None)
+def test_an_integer_to_bf16_never_rounds_twice(exponent: int, halves: int, beside: int, sign: int) -> None:
+    """At and around the ties: 54 and more bits do not fit in f64 on the way."""
+    x = sign * max(0, (1 << exponent) + (halves << exponent >> 8) + beside)
+    dropped = max(0, x.bit_length() - 8)
+    wanted = round(Fraction(x, 1 << dropped)) << dropped  # to even
+    assert int(numbers.convert(x, "index", "bf16")) == wanted
+
+
 def test_f64_just_above_a_tie_goes_up_in_bf16() -> None:
     x = 1.0 + 2.0**-8 + 2.0**-40  # through f32 this would become the tie, and go down to even
     assert float(numbers.convert(np.float64(x), "f64", "bf16")) == 1.0 + 2.0**-7
@@ -229,6 +241,20 @@ kernel k(A: tensor<i64>[N], Y: tensor<i64>[N, 6]) {
     a = np.array([0, 5, -7, 1 << 40], np.int64)
     wanted = np.stack([a & 12, a | 3, a ^ 5, a << 3, a >> 1, ~a], 1)
     assert np.array_equal(run(text, a, np.zeros((4, 6), np.int64))[1], wanted)
+
+
+@pytest.mark.parametrize(("dtype", "wanted"), [("u8", 250), ("i8", -6), ("i32", -6)])
+def test_the_inverse_of_a_real_integer_has_its_width(dtype: str, wanted: int) -> None:
+    """By a number that is one for all blocks, and by one a block."""
+    text = f"""
+kernel k(Y: tensor<i32>[N, 2], n: i32) {{
+  let p = ctx.block.x
+  Y[p, 0] = ~{dtype}(n)
+  Y[p, 1] = ~{dtype}(p + 5)
+}}
+"""
+    y = run(text, np.zeros((2, 2), np.int32), 5)
+    assert y[0].tolist() == [wanted, wanted] and y[1].tolist() == [wanted, wanted - 1]
 
 
 def test_bit_operations_on_integer_tiles() -> None:

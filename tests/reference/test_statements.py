@@ -97,6 +97,25 @@ kernel k(C: tensor<i32>[1], X: tensor<f32>[4]) {
     assert c[0] == 1 and x.tolist() == [5, 0, 0, 0]
 
 
+def test_a_cell_changes_by_what_a_function_gives() -> None:
+    """The cell is read before the function is called, and is an index beside its result."""
+    text = """
+fn twice(X: tensor<i32>[n], i: i64) -> i64 {
+  X[0] = 100
+  return 2 * i
+}
+kernel k(X: tensor<i32>[4], W: tensor<i64>[4], H: tensor<u8>[4]) {
+  X[0] += twice(X, 3)
+  X[1] = X[1] - twice(X, 4)
+  W[2] *= twice(X, 5)
+  H[3] += twice(X, 140)
+  X[3] /= twice(X, 1)
+}
+"""
+    x, w, h = run(text, np.array([1, 2, 3, 9], np.int32), np.full(4, 7), np.full(4, 7, np.uint8))
+    assert x.tolist() == [100, -6, 3, 4] and w.tolist() == [7, 7, 70, 7] and h.tolist() == [7, 7, 7, 287 - 256]
+
+
 def test_point_stores_happen_once_a_block() -> None:
     text = """
 kernel k(X: tensor<f32>[N]) {
@@ -210,6 +229,28 @@ kernel k(X: tensor<f32>[M, 4]) {
 """
     wanted = np.array([[2.0] * 4, [3.0] * 4, [2.0] * 4, [3.0, 9.0, 3.0, 3.0]], np.float32)
     assert np.array_equal(run(text, np.zeros((4, 4), np.float32)), wanted)
+
+
+def test_a_copy_of_indices_in_a_tile_of_i64_is_a_copy() -> None:
+    """The two types have the same cells in memory."""
+    text = """
+kernel k(Y: tensor<i64>[4, 4]) {
+  var t: tile<i64>[1, 4] = iota(4)
+  t[0, 1] = 7
+  var index = iota(4) * 1
+  var s: tile<i64>[1, 4] = index
+  s[0, 2] = 8
+  index[0, 3] = 9
+  Y[0 :+ 1, :] = t
+  Y[1 :+ 1, :] = s
+  Y[2 :+ 1, :] = index
+  s = index
+  s += 1
+  Y[3 :+ 1, :] = index
+}
+"""
+    wanted = [[0, 7, 2, 3], [0, 1, 8, 3], [0, 1, 2, 9], [0, 1, 2, 9]]
+    assert run(text, np.zeros((4, 4), np.int64)).tolist() == wanted
 
 
 def test_arithmetic_on_a_transposed_tile_leaves_the_tile_alone() -> None:

@@ -46,7 +46,8 @@ class Where:
 def is_fresh(expression: ir.Expression) -> bool:
     """Whether the value is a new array that nothing else holds."""
     if isinstance(expression, ir.Convert):
-        return dtype_of(expression.type) != dtype_of(expression.operand.type) or is_fresh(expression.operand)
+        cells, wanted = DTYPES[dtype_of(expression.operand.type)], DTYPES[dtype_of(expression.type)]
+        return cells != wanted or is_fresh(expression.operand)
     if isinstance(expression, ir.BuiltinCall):
         held = expression.name in ("flat", "transpose", "iota") or expression.name in DTYPES
         return not held and rank_of(expression.type) > 0
@@ -245,7 +246,7 @@ class Expressions:
                     return np.logical_not(truth) if isinstance(truth, np.ndarray) else not truth
 
                 return negate
-        return lambda group: ~inner(group)
+        return lambda group: numbers.inverse(inner(group), dtype)
 
     def _binary(self, expression: ir.BinaryOp) -> Eval:
         left, right = self.of(expression.left), self.of(expression.right)

@@ -144,6 +144,11 @@ def integer(op: str, left: Value, right: Value, dtype: str) -> Value:
     return np.left_shift(left, right) if op == "<<" else np.right_shift(left, right)
 
 
+def inverse(value: Value, dtype: str) -> Value:
+    """`~value`: the bits of its width turned over."""
+    return wrap(~value, dtype) if type(value) is int else np.invert(value)
+
+
 # --- floats ---------------------------------------------------------------------------------------------
 
 
@@ -189,6 +194,14 @@ def _bf16_from_f64(values: Array) -> Array:
     return odd.view(np.float32).astype(BF16)
 
 
+def _f64_from_i64(values: Array) -> Array:
+    """Exact where f64 can be, else rounded to odd, so that rounding to fewer bits afterwards rounds once."""
+    wide = values.astype(np.int64)
+    far = (wide >> 53 != 0) & (wide >> 53 != -1)
+    last = np.int64(2047)  # 63 bits less the 53 of f64, and the bit that is made odd
+    return np.where(far & (wide & last != 0), wide & ~last | 1024, wide).astype(np.float64)
+
+
 def _saturate(values: Array, dtype: str) -> Array:
     """Float to integer: toward zero, NaN to 0, the ends of the range for what is outside it."""
     low, high = LIMITS[dtype]
@@ -223,7 +236,7 @@ def convert_array(values: Array, source: str, target: str) -> Array:
     if target == "bool":
         return np.asarray(values != 0)
     if target == "bf16":
-        return _bf16_from_f64(values.astype(np.float64))
+        return _bf16_from_f64(_f64_from_i64(values))
     return values.astype(wanted)
 
 

@@ -45,7 +45,7 @@ def whole(expressions: Expressions, variable: ir.Variable, type_: ir.TileT, give
             group.written.pop(variable, None)
 
         return fill
-    fresh = is_fresh(given) or dtype_of(given.type) != type_.dtype
+    fresh = is_fresh(given) or DTYPES[dtype_of(given.type)] != dtype
     lengths = type_.shape
 
     def keep(group: Group) -> None:
