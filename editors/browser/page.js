@@ -89,6 +89,7 @@
   // --- checking ----------------------------------------------------------------------------------------------------
 
   function changed() {
+    box.setAttribute("aria-busy", "true"); // until what is shown is about the text as it is
     paint();
     clearTimeout(timer);
     timer = setTimeout(check, QUIET);
@@ -111,8 +112,10 @@
       clearTimeout(patience);
       failed(failure);
     }
+    const now = running === input.value;
     running = null;
     if (waiting) { waiting = false; check(); }
+    else if (now) box.setAttribute("aria-busy", "false");
   }
 
   function failed(why) {

@@ -71,7 +71,7 @@ def tour(folder: Path, older: bool) -> dict[str, Any]:
     script = Path(__file__).parent / "neovim" / "tour.lua"
     done = subprocess.run(
         [neovim(), "--headless", "-u", init, "-i", "NONE", "-n", "-c", f"luafile {script}"],
-        cwd=folder, env=environment(folder, **settings), capture_output=True, text=True, timeout=180, check=False,
+        cwd=folder, env=environment(folder, **settings), capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert report.exists(), done.stdout + done.stderr
     seen: dict[str, Any] = json.loads(report.read_text())
@@ -134,7 +134,7 @@ def test_without_a_server_there_is_one_message_and_no_error(tmp_path: Path) -> N
     done = subprocess.run(
         [neovim(), "--headless", "-u", init, "-i", "NONE", "-n", *files, "-c", "bnext", "-c", "qa!"],
         cwd=tmp_path, env={**environment(tmp_path), "PATH": "/usr/bin:/bin"}, capture_output=True, text=True,
-        timeout=60, check=False,
+        timeout=180, check=False,
     )  # fmt: skip
     said = done.stdout + done.stderr
     assert said.count("pip install phobos-tools") == 1, said
@@ -167,10 +167,10 @@ def test_the_real_screen_shows_the_finding_and_the_hover(tmp_path: Path) -> None
         return False
 
     try:
-        assert read_until(b"some blocks go round", 30), screen[-3000:]
+        assert read_until(b"some blocks go round", 90), screen[-3000:]
         screen = b""
         os.write(master, b"^K")
-        assert read_until(b"grid_barrier(bar", 30), screen[-3000:]
+        assert read_until(b"grid_barrier(bar", 90), screen[-3000:]
     finally:
         process.kill()
         process.wait()
@@ -189,6 +189,6 @@ def test_what_the_page_on_editors_shows_is_taken(number: int, tmp_path: Path) ->
     probe = "io.stdout:write(vim.bo.filetype, ' ', tostring(vim.lsp.is_enabled('phobos')), '\\n') vim.cmd('qa!')"
     done = subprocess.run(
         [neovim(), "--headless", "--clean", "-u", init, "-i", "NONE", "-n", "kernel.ph", "-c", f"lua {probe}"],
-        cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=60, check=False,
+        cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=180, check=False,
     )  # fmt: skip
     assert done.stdout.strip() == "phobos true", done.stdout + done.stderr

@@ -85,7 +85,7 @@ def seen(traces: dict[str, Trace], tmp_path_factory: pytest.TempPathFactory) -> 
         variables = {
             "PHOBOS_SITE": address, "PHOBOS_TRACES": json.dumps(files), "PHOBOS_QUERIES": json.dumps(QUERIES),
         }  # fmt: skip
-        return Tour(script("../perfetto/open.mjs", folder, variables, 200))
+        return Tour(script("../perfetto/open.mjs", folder, variables, 400))
 
 
 NAMES = ("steps", "card", "launched")

@@ -46,7 +46,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     built = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)],
-        cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
+        cwd=ROOT, capture_output=True, text=True, timeout=300, check=False,
         env={**os.environ, "PHOBOS_DOCS_BROWSER": "yes"},
     )  # fmt: skip
     assert built.returncode == 0, built.stderr
@@ -57,7 +57,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def visit(site: Path, tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Tour:
     with served(site) as address:
         variables = {"PHOBOS_SITE": address, "PHOBOS_FILE": (site / "try.html").as_uri()}
-        tour = Tour(script("../site/try.mjs", tmp_path_factory.mktemp("visit"), variables, 300))
+        tour = Tour(script("../site/try.mjs", tmp_path_factory.mktemp("visit"), variables, 600))
     capture = pytestconfig.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled():
         print(f"\nthe checker in the browser: {tour['first findings']['seconds']:.1f} s to the first findings")
@@ -189,7 +189,7 @@ def test_what_it_says_is_what_is_said_here(site: Path, tmp_path: Path) -> None:
             **node_environment(), "PHOBOS_PYODIDE": str(pyodide()), "PHOBOS_TEXTS": str(tmp_path / "texts.json"),
             "PHOBOS_ARCHIVE": str(site / "browser/phobos.zip"),
         },
-        capture_output=True, text=True, timeout=300, check=False,
+        capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     answer = json.loads(done.stdout)

@@ -80,7 +80,7 @@ def free_port() -> int:
 
 
 def wait_for(port: int, path: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
-    end = time.monotonic() + 60
+    end = time.monotonic() + 120
     while time.monotonic() < end:
         assert process.poll() is None, log.read_text()
         try:
@@ -139,12 +139,17 @@ def script(name: str, folder: Path, variables: dict[str, str], limit_s: int) -> 
     PICTURES.mkdir(parents=True, exist_ok=True)
     report = folder / "report.jsonl"
     more = {"PHOBOS_REPORT": str(report), "PHOBOS_SHOTS": str(PICTURES), "PHOBOS_BROWSER": browser()}
-    done = subprocess.run(
-        ["node", str(SCRIPTS / name)],
-        env={**node_environment(), **variables, **more, "PHOBOS_EXTENSION": str(npm_folder())},
-        capture_output=True, text=True, timeout=limit_s, check=False,
-    )  # fmt: skip
-    assert report.exists(), done.stdout + done.stderr
+    said = ""
+    try:
+        done = subprocess.run(
+            ["node", str(SCRIPTS / name)],
+            env={**node_environment(), **variables, **more, "PHOBOS_EXTENSION": str(npm_folder())},
+            capture_output=True, text=True, timeout=limit_s, check=False,
+        )  # fmt: skip
+        said = done.stdout + done.stderr
+    except subprocess.TimeoutExpired:
+        said = f"{name} did not end within {limit_s} s"  # what it saw until then is judged all the same
+    assert report.exists(), said
     return {step["name"]: step for step in map(json.loads, report.read_text().splitlines())}
 
 
@@ -166,7 +171,7 @@ def main(tmp_path_factory: pytest.TempPathFactory) -> Tour:
     folder = tmp_path_factory.mktemp("vscode")
     python = plain_python(folder / "plain", ("numpy", "ml_dtypes"))
     with vs_code(folder, str(python)) as variables:
-        return Tour(script("main.mjs", folder, variables, 420))
+        return Tour(script("main.mjs", folder, variables, 900))
 
 
 def test_a_bad_barrier_has_a_squiggle(main: Tour) -> None:
@@ -257,7 +262,7 @@ def test_a_broken_configuration_is_a_finding_in_its_file(main: Tour) -> None:
 def test_a_folder_without_trust_gets_findings_and_runs_nothing(tmp_path: Path) -> None:
     python = plain_python(tmp_path / "plain", ("numpy", "ml_dtypes"))
     with vs_code(tmp_path, str(python), trusted=False) as variables:
-        tour = Tour(script("trust.mjs", tmp_path, variables, 180))
+        tour = Tour(script("trust.mjs", tmp_path, variables, 300))
     assert "Restricted" in tour["findings without trust"]["restricted"]
     assert "PH205" in tour["findings without trust"]["hover"]
     seen = tour["nothing runs without trust"]
@@ -296,7 +301,7 @@ def test_what_is_said_about_an_unfit_python(
     else:
         python = str(plain_python(tmp_path / "plain", ()))
     (folder / "data" / "Machine" / "settings.json").write_text(json.dumps({"phobos.python": python}))
-    tour = Tour(script("python.mjs", tmp_path, {**variables, "PHOBOS_SCENARIO": scenario}, 180))
+    tour = Tour(script("python.mjs", tmp_path, {**variables, "PHOBOS_SCENARIO": scenario}, 300))
     for words in expected:
         assert words in tour["message"]["toasts"], tour["message"]
     assert "Phobos" in tour["message"]["status"]
@@ -321,7 +326,7 @@ def test_the_suite_inside_the_extension_host(tmp_path: Path) -> None:
         done = subprocess.run(
             ["node", str(SCRIPTS / "host.mjs")],
             env={**node_environment(), **variables, "PHOBOS_EXTENSION": str(npm_folder())},
-            capture_output=True, text=True, timeout=200, check=False,
+            capture_output=True, text=True, timeout=300, check=False,
         )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("\nok ") >= 10 and "not ok" not in done.stdout, done.stdout

@@ -2,7 +2,7 @@
 -- The judging is done in Python; here things are only asked and waited for.
 local report = {}
 local function wait(what, condition)
-  if not vim.wait(20000, condition, 20) then
+  if not vim.wait(60000, condition, 20) then
     error('waited in vain for ' .. what)
   end
 end
@@ -21,7 +21,7 @@ local function put_cursor(pattern)
 end
 
 local function request(method, params)
-  local answers = vim.lsp.buf_request_sync(here(), method, params, 20000)
+  local answers = vim.lsp.buf_request_sync(here(), method, params, 60000)
   for _, answer in pairs(answers or {}) do
     if answer.err then
       error(method .. ': ' .. answer.err.message)
@@ -134,7 +134,7 @@ local ok, problem = xpcall(function()
 
   -- format
   vim.api.nvim_buf_set_lines(here(), -1, -1, false, { '', 'kernel   loose( X:tensor<f32>[ N ] ){', 'X[0:+4]=X[0:+4]*2.0', '}' })
-  vim.lsp.buf.format({ timeout_ms = 20000 })
+  vim.lsp.buf.format({ timeout_ms = 60000 })
   wait('the formatting', function() return lines():find('kernel loose(X: tensor<f32>[N]) {', 1, true) ~= nil end)
   report.formatted = lines()
 

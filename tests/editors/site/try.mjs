@@ -8,7 +8,7 @@ const SHOTS = process.env.PHOBOS_SHOTS;
 const browser = await launch();
 const context = await browser.newContext({ viewport: { width: 1200, height: 1000 }, colorScheme: "light" });
 const page = await context.newPage();
-page.setDefaultTimeout(30_000);
+page.setDefaultTimeout(120_000);
 const asked = [];
 page.on("request", (request) => asked.push(request.url()));
 
@@ -20,11 +20,14 @@ const report = () => box.locator(".report").innerText();
 const squiggled = (kind = "error") =>
   box.locator(`.backdrop .${kind}`).evaluateAll((marks) => marks.map((mark) => mark.textContent).join(""));
 const until = (condition, argument) => page.waitForFunction(condition, argument);
-/** Waits for the answer to the text as it is now. */
+/** Waits for the answer to the text as it is now: an earlier one may come while keys are still being typed. */
 const answered = async (doing) => {
   const before = await checks();
   await doing();
-  await until((count) => Number(document.getElementById("phobos-editor").dataset.checked ?? 0) > count, before);
+  await until((count) => {
+    const { dataset, ariaBusy } = document.getElementById("phobos-editor");
+    return Number(dataset.checked ?? 0) > count && ariaBusy !== "true";
+  }, before);
 };
 const caret = (needle, after = true) => text.evaluate((area, [word, behind]) => {
   const at = area.value.indexOf(word) + (behind ? word.length : 0);
@@ -45,9 +48,11 @@ await tour(page, {
   "first findings": async () => {
     const start = Date.now();
     await page.goto(`${SITE}/try.html`);
-    await page.waitForSelector("#phobos-editor progress:not([hidden])");
-    const loading = await status();
-    await page.waitForSelector("#phobos-editor .backdrop .error", { timeout: 150_000 });
+    const loading = await (await until(() => {
+      const said = document.querySelector("#phobos-editor .status").textContent;
+      return /: .* of .* MB/.test(said) && said;
+    })).jsonValue();
+    await page.waitForSelector("#phobos-editor .backdrop .error", { timeout: 300_000 });
     const seconds = (Date.now() - start) / 1000;
     await page.screenshot({ path: `${SHOTS}/try-light.png`, fullPage: true });
     return { seconds, loading, status: await status(), report: await report(), squiggled: await squiggled(), related: await squiggled("related") };
@@ -114,7 +119,7 @@ await tour(page, {
     return { ...seen, status: await status() };
   },
   "format": async () => {
-    await text.fill("kernel   loose( X:tensor<f32>[ N ] ){\nX[0:+4]=X[0:+4]*2.0 // \u{1f600}\n}\n");
+    await answered(() => text.fill("kernel   loose( X:tensor<f32>[ N ] ){\nX[0:+4]=X[0:+4]*2.0 // \u{1f600}\n}\n"));
     await answered(() => box.locator("[name=format]").click());
     return text.inputValue();
   },

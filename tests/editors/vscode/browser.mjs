@@ -66,13 +66,32 @@ export class Editor {
     await this.until(async () => (await this.text(group)).includes(wanted), `the text ${wanted}`);
   }
 
-  async until(condition, what, seconds = 30) {
+  async until(condition, what, seconds = 90) {
     const end = Date.now() + seconds * 1000;
     while (Date.now() < end) {
       if (await condition()) return;
       await this.page.waitForTimeout(100);
     }
     throw new Error(`waited in vain for ${what}`);
+  }
+
+  /**
+   * Makes a gesture, and makes it again while what it should bring does not come: a page that lays itself out anew
+   * loses a mouse or a key. It may also just be slow, so each time is given longer; `gesture` is told how long, in ms.
+   */
+  async again(gesture, came, what, seconds = 120) {
+    const end = Date.now() + seconds * 1000;
+    let problem = "";
+    for (let patience = 4000; Date.now() < end; patience *= 1.5) {
+      try {
+        await gesture(patience);
+        await this.until(came, what, Math.min(patience, end - Date.now()) / 1000);
+        return;
+      } catch (error) {
+        problem = error;
+      }
+    }
+    throw new Error(`${what} did not come, however often it was asked for; the last time: ${problem}`);
   }
 
   /** Does what is done through an input box on top; on a busy machine a key can come before the box does. */
@@ -90,13 +109,13 @@ export class Editor {
 
   async box(key, text) {
     await this.page.keyboard.press(key);
-    await this.page.waitForSelector(".quick-input-widget input:focus", { timeout: 10_000 });
+    await this.page.waitForSelector(".quick-input-widget input:focus", { timeout: 15_000 });
     await this.page.keyboard.type(text);
   }
 
   async waitForRow(text) {
     const focused = this.page.locator(".quick-input-widget .monaco-list-row.focused").first();
-    await this.until(async () => (await focused.innerText({ timeout: 1000 }).catch(() => "")).includes(text), `${text} in the list`, 10);
+    await this.until(async () => (await focused.innerText({ timeout: 1000 }).catch(() => "")).includes(text), `${text} in the list`, 15);
   }
 
   async openFile(name) {
@@ -104,9 +123,14 @@ export class Editor {
       await this.box("Control+KeyP", name);
       await this.waitForRow(name);
       await this.page.keyboard.press("Enter");
-      await this.page.waitForSelector(`.tab.active[aria-label*="${name}"]`, { timeout: 10_000 });
-      await this.page.waitForSelector(".editor-group-container.active .monaco-editor.focused", { timeout: 10_000 });
+      await this.page.waitForSelector(`.tab.active[aria-label*="${name}"]`, { timeout: 15_000 });
+      await this.focused();
     });
+  }
+
+  /** Waits until keys go into the text. */
+  async focused() {
+    await this.page.waitForSelector(".editor-group-container.active .monaco-editor.focused", { timeout: 15_000 });
   }
 
   async command(title) {
@@ -122,22 +146,33 @@ export class Editor {
       await this.box("Control+KeyG", `${line}:${column}`);
       await this.page.keyboard.press("Enter");
       const selection = this.page.locator("#status\\.editor\\.selection");
-      await this.until(async () => (await selection.innerText({ timeout: 1000 }).catch(() => "")).startsWith(`Ln ${line}, Col ${column}`), `the cursor in line ${line}`, 10);
+      await this.until(async () => (await selection.innerText({ timeout: 1000 }).catch(() => "")).startsWith(`Ln ${line}, Col ${column}`), `the cursor in line ${line}`, 15);
+      await this.focused();
     });
   }
 
   /** What the lamp at the cursor offers; then the one that has `wanted` in its title is taken. */
   async quickFix(wanted, picture) {
     const rows = this.page.locator(".action-widget .monaco-list-row");
-    await this.patiently(async () => {
+    const row = rows.filter({ hasText: wanted }).first();
+    return this.patiently(async () => {
       await this.page.keyboard.press("Control+Period");
-      await rows.filter({ hasText: wanted }).first().waitFor({ timeout: 10_000 });
+      await row.waitFor({ timeout: 15_000 });
+      const titles = await this.settled(() => rows.allInnerTexts());
+      if (picture) await this.shot(picture);
+      await row.click({ timeout: 15_000 });
+      return titles;
     });
-    await this.page.waitForTimeout(300);
-    const titles = await rows.allInnerTexts();
-    if (picture) await this.shot(picture);
-    await rows.filter({ hasText: wanted }).first().click();
-    return titles;
+  }
+
+  /** What `read` gives once it gives the same again: for what comes bit by bit, and has no end to wait for. */
+  async settled(read) {
+    for (let last; ; ) {
+      const now = await read();
+      if (JSON.stringify(now) === last) return now;
+      last = JSON.stringify(now);
+      await this.page.waitForTimeout(300);
+    }
   }
 
   async errors() {
@@ -148,13 +183,39 @@ export class Editor {
     await this.until(async () => ((await this.errors()) > 0) === some, some ? "a squiggle" : "no squiggle");
   }
 
-  /** What stands over a word; its parts come one by one, so `wanted` names what is waited for. */
-  async hover(word, wanted = "") {
+  /** What stands over a word once it has `wanted` in it: its parts come one by one. */
+  async hover(word, wanted) {
     const shown = () => this.page.evaluate(() => [...document.querySelectorAll(".monaco-hover")].map((e) => e.innerText).join("\n"));
-    await this.page.locator(".view-line span span", { hasText: word }).first().hover();
-    await this.until(async () => (await shown()).trim().length > 20 && (await shown()).includes(wanted), `a hover with ${wanted}`);
-    await this.page.waitForTimeout(400); // it fades in
-    return shown();
+    await this.again(async (patience) => {
+      await this.page.mouse.move(5, 500); // a mouse that stands over the word already asks for nothing
+      await this.page.locator(".view-line span span", { hasText: word }).first().hover({ timeout: patience });
+    }, async () => (await shown()).includes(wanted), `a hover with ${wanted}`);
+    return this.settled(shown);
+  }
+
+  /** Clicks on the lens whose title has `title` in it, until what the click should bring has come. */
+  async lens(title, came, what) {
+    const lens = this.page.locator(".codelens-decoration a", { hasText: title }).first();
+    await this.again((patience) => lens.click({ timeout: patience }), came, what);
+  }
+
+  async problems() {
+    return this.page.locator(".markers-panel .monaco-list-row").allInnerTexts();
+  }
+
+  /** Opens the panel of problems, which the same keys would close, and waits until a row has `wanted` in it. */
+  async openProblems(wanted) {
+    const panel = this.page.locator(".markers-panel").first();
+    await this.again(async () => {
+      if (!(await panel.isVisible())) await this.page.keyboard.press("Control+Shift+KeyM");
+    }, async () => (await this.problems()).join("\n").includes(wanted), `${wanted} among the problems`);
+  }
+
+  async closePanel() {
+    const panel = this.page.locator(".part.panel").first();
+    await this.again(async () => {
+      if (await panel.isVisible()) await this.page.keyboard.press("Control+KeyJ");
+    }, async () => !(await panel.isVisible()), "the panel closed");
   }
 
   async status() {
@@ -174,7 +235,7 @@ export class Editor {
     return (await this.page.locator(".xterm-rows").allInnerTexts()).join("\n").replaceAll("\u00a0", " ");
   }
 
-  async waitForTerminal(wanted, seconds = 60) {
+  async waitForTerminal(wanted, seconds = 120) {
     await this.until(async () => (await this.terminal()).includes(wanted), `${wanted} in the terminal`, seconds);
     return this.terminal();
   }

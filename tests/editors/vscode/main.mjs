@@ -22,7 +22,7 @@ const inlayHints = () => page.locator(".view-line span[class*='dyn-rule']").coun
 
 await tour(page, {
   "squiggle": async () => {
-    await page.waitForSelector(".monaco-editor .squiggly-error", { timeout: 90_000 });
+    await page.waitForSelector(".monaco-editor .squiggly-error", { timeout: 120_000 });
     await editor.until(async () => (await editor.status()).includes("Phobos"), "the status item");
     return { mode: await page.locator("#status\\.editor\\.mode").innerText(), status: await editor.status() };
   },
@@ -33,39 +33,42 @@ await tour(page, {
     return text;
   },
   "rule page": async () => {
-    await editor.hover("grid_barrier", "PH205");
-    await page.locator(".monaco-hover a", { hasText: "PH205" }).first().click();
-    await page.waitForSelector(".tab.active[aria-label*='PH205.md']");
+    const tab = page.locator(".tab.active[aria-label*='PH205.md']");
+    await editor.again(async (patience) => { // the hover may go before the mouse is on the link
+      await editor.hover("grid_barrier", "PH205");
+      await page.locator(".monaco-hover a", { hasText: "PH205" }).first().click({ timeout: patience });
+    }, () => tab.isVisible(), "the rule's page");
     await editor.waitForText("# PH205");
     const text = await editor.text();
-    await page.keyboard.press("Control+KeyW");
+    await editor.again(() => page.keyboard.press("Control+KeyW"), async () => !(await tab.isVisible()), "the page closed");
     await page.waitForSelector(".tab.active[aria-label*='sweep.ph']");
     return text;
   },
   "problems": async () => {
-    await page.keyboard.press("Control+Shift+KeyM");
-    await page.waitForSelector(".markers-panel .monaco-list-row");
+    await editor.openProblems("PH205");
+    const rows = await editor.problems();
     const main = page.locator(".markers-panel .monaco-list-row", { hasText: "PH205" }).first();
-    await main.waitFor();
-    const rows = await page.locator(".markers-panel .monaco-list-row").allInnerTexts();
-    await main.click();
-    await page.keyboard.press("ArrowRight"); // the related places
-    await page.waitForTimeout(300);
-    const open = await page.locator(".markers-panel .monaco-list-row").allInnerTexts();
+    await editor.again(async (patience) => {
+      await main.click({ timeout: patience });
+      await page.keyboard.press("ArrowRight"); // the related places
+    }, async () => (await editor.problems()).length > rows.length, "the related places");
+    const open = await editor.problems();
     await editor.shot("problems");
-    await page.keyboard.press("Control+KeyJ");
+    await editor.closePanel();
     return { rows, open };
   },
   "related place": async () => {
+    const peek = page.locator(".marker-widget").first();
+    const text = async () => ((await peek.isVisible()) ? peek.innerText() : "");
     await editor.openFile("sweep.ph");
-    await editor.goto(6, 5);
-    await page.keyboard.press("F8");
-    await page.waitForSelector(".marker-widget");
-    await page.waitForTimeout(300);
-    const text = await page.locator(".marker-widget").innerText();
+    await editor.again(async () => {
+      await editor.goto(6, 5);
+      await page.keyboard.press("F8");
+    }, async () => (await text()).includes("sweep.ph"), "the finding in the text");
+    const seen = await editor.settled(text);
     await editor.shot("related");
     await page.keyboard.press("Escape");
-    return text;
+    return seen;
   },
   "inlay hints": async () => {
     await editor.openFile("plain.ph");
@@ -76,22 +79,23 @@ await tour(page, {
     return text;
   },
   "lens": async () => {
-    await page.waitForSelector(".codelens-decoration a");
-    await page.waitForTimeout(2500); // what the compiler says replaces the estimate
-    const titles = await page.locator(".codelens-decoration").allInnerTexts();
+    const lenses = () => page.locator(".codelens-decoration").allInnerTexts();
+    await editor.until(async () => /CTAs.*run.*CUDA/s.test((await lenses()).join(" ")), "the lenses");
+    const titles = await editor.settled(lenses);
     await editor.shot("lens");
     return titles;
   },
   "cuda": async () => {
-    await page.locator(".codelens-decoration a", { hasText: "CUDA" }).first().click();
-    await editor.until(async () => (await page.locator(".tab[aria-label*='.cu']").count()) > 0, "the generated file");
+    const tab = page.locator(".tab[aria-label*='.cu']");
+    await editor.lens("CUDA", async () => (await tab.count()) > 0, "the generated file");
     await editor.until(async () => /__global__|extern "C"/.test(await editor.text(1)), "CUDA in it");
     await editor.shot("cuda");
-    const text = await editor.text(1);
-    const tab = await page.locator(".tab[aria-label*='.cu']").first().getAttribute("aria-label");
-    await page.locator(".tab[aria-label*='.cu']").first().click();
-    await page.keyboard.press("Control+KeyW").catch(() => undefined);
-    return { text, tab };
+    const seen = { text: await editor.text(1), tab: await tab.first().getAttribute("aria-label") };
+    await editor.again(async (patience) => {
+      await tab.first().click({ timeout: patience });
+      await page.keyboard.press("Control+KeyW");
+    }, async () => (await tab.count()) === 0, "the generated file closed");
+    return seen;
   },
   "completion": async () => {
     await editor.openFile("plain.ph");
@@ -99,16 +103,16 @@ await tour(page, {
     await page.keyboard.press("End");
     await page.keyboard.press("Enter");
     await page.keyboard.type("let r = rows");
-    await page.keyboard.press("Control+Space");
-    await page.waitForSelector(".suggest-widget.visible .monaco-list-row");
-    await editor.until(
-      async () => (await page.locator(".suggest-widget.visible .monaco-list-row").first().getAttribute("aria-label")).includes("rowsum"),
-      "rowsum among the completions",
-    );
+    const first = page.locator(".suggest-widget.visible .monaco-list-row").first();
+    const label = async () => ((await first.isVisible()) ? first.getAttribute("aria-label") : "");
+    await editor.again(async () => {
+      await page.keyboard.press("Escape"); // in a list that stands, the next keys would ask for its details
+      await page.keyboard.press("Control+Space");
+    }, async () => (await label())?.includes("rowsum"), "rowsum among the completions");
     const labels = await page.locator(".suggest-widget.visible .monaco-list-row").evaluateAll((rows) => rows.map((row) => row.getAttribute("aria-label")));
     await editor.shot("completion");
     await page.keyboard.press("Enter");
-    await page.waitForTimeout(300);
+    await editor.waitForText("let r = rowsum(");
     const text = await editor.text();
     await page.keyboard.press("Escape");
     await page.keyboard.press("Escape");
@@ -121,8 +125,7 @@ await tour(page, {
   "rename": async () => {
     await editor.openFile("steps.ph");
     await editor.goto(1, 30);
-    await page.keyboard.press("F2");
-    await page.waitForSelector(".rename-box input:focus");
+    await editor.again(() => page.keyboard.press("F2"), () => page.locator(".rename-box input:focus").isVisible(), "the box of the name");
     await page.keyboard.press("Control+KeyA");
     await page.keyboard.type("LENGTH");
     await page.keyboard.press("Enter");
@@ -144,10 +147,8 @@ await tour(page, {
     await page.keyboard.press("End");
     await page.keyboard.type("   ");
     await editor.waitForText("@persistent   ");
-    await page.keyboard.press("Control+Shift+KeyI");
-    await editor.until(async () => !(await editor.text()).includes("@persistent   "), "the blanks gone");
-    await page.keyboard.press("Control+KeyS");
-    await page.waitForFunction(() => document.querySelectorAll(".tab.active.dirty").length === 0);
+    await editor.again(() => page.keyboard.press("Control+Shift+KeyI"), async () => !(await editor.text()).includes("@persistent   "), "the blanks gone");
+    await editor.again(() => page.keyboard.press("Control+KeyS"), async () => (await page.locator(".tab.active.dirty").count()) === 0, "the file saved");
     return readFileSync(`${FOLDER}/steps.ph`, "utf8");
   },
   "setting": async () => {
@@ -162,14 +163,16 @@ await tour(page, {
     await editor.until(async () => (await lenses()).includes("a100"), "the card in the lens");
     const seen = { status: await editor.status(), lens: await lenses() };
     await editor.command("Preferences: Open Settings (UI)");
-    await page.waitForSelector(".settings-editor .suggest-input-container");
+    const search = page.locator(".settings-editor .suggest-input-container").first();
+    await editor.again((patience) => search.click({ timeout: patience }), () => search.locator(".monaco-editor.focused").isVisible(), "the search of the settings");
     await page.keyboard.type("phobos.inlayHints.types");
     const box = page.locator(".setting-item-bool", { hasText: "Inlay Hints: Types" }).locator(".setting-value-checkbox").first();
     await box.waitFor();
     await editor.shot("settings");
-    await box.click();
-    await page.locator(".setting-item-bool.is-configured, .settings-editor .is-configured", { hasText: "Inlay Hints: Types" }).first().waitFor();
-    await page.waitForTimeout(500);
+    const configured = page.locator(".setting-item-bool.is-configured, .settings-editor .is-configured", { hasText: "Inlay Hints: Types" }).first();
+    await editor.again(async (patience) => { // a second click would switch it on again
+      if ((await box.getAttribute("aria-checked")) === "true") await box.click({ timeout: patience });
+    }, () => configured.isVisible(), "the setting");
     await editor.until(async () => { // the settings stand in a dialog; the first key may only leave its list
       await page.keyboard.press("Escape");
       await page.waitForTimeout(500);
@@ -181,8 +184,8 @@ await tour(page, {
   },
   "run": async () => {
     await editor.openFile("plain.ph");
-    await page.locator(".codelens-decoration a", { hasText: /run/i }).first().click();
-    const text = await editor.waitForTerminal("sha256", 90).catch(() => editor.terminal());
+    await editor.lens(/run/i, async () => (await editor.terminal()).trim() !== "", "a terminal");
+    const text = await editor.waitForTerminal("sha256").catch(() => editor.terminal());
     await editor.shot("run");
     return text;
   },
@@ -190,9 +193,9 @@ await tour(page, {
     await editor.openFile("sweep.ph");
     await editor.goto(6, 6);
     await editor.quickFix("Show PH205 happen");
-    const text = await editor.waitForTerminal("it happens", 90).catch(() => editor.terminal());
+    const text = await editor.waitForTerminal("it happens").catch(() => editor.terminal());
     await editor.shot("happen");
-    await page.keyboard.press("Control+KeyJ");
+    await editor.closePanel();
     return text;
   },
   "killed server comes back": async () => {
@@ -204,7 +207,7 @@ await tour(page, {
     await page.keyboard.press("End");
     await page.keyboard.type(" ");
     await editor.waitForErrors(true);
-    const text = await editor.hover("grid_barrier");
+    const text = await editor.hover("grid_barrier", "PH205");
     return { before: before.length, after: servers().length, text };
   },
   "restart": async () => {
@@ -220,18 +223,11 @@ await tour(page, {
     await editor.goto(5, 1);
     await page.keyboard.press("End");
     await page.keyboard.type(" ");
-    await page.keyboard.press("Control+Shift+KeyM");
-    await editor.until(
-      async () => (await page.locator(".markers-panel .monaco-list-row").allInnerTexts()).join("\n").includes("phobos.toml"),
-      "a finding in phobos.toml",
-    );
-    const rows = await page.locator(".markers-panel .monaco-list-row").allInnerTexts();
+    await editor.openProblems("phobos.toml");
+    const rows = await editor.problems();
     await editor.shot("broken-configuration");
     writeFileSync(`${FOLDER}/phobos.toml`, "");
-    await editor.until(
-      async () => !(await page.locator(".markers-panel .monaco-list-row").allInnerTexts()).join("\n").includes("phobos.toml"),
-      "the finding gone",
-    );
+    await editor.until(async () => !(await editor.problems()).join("\n").includes("phobos.toml"), "the finding gone");
     return rows;
   },
 });

@@ -9,8 +9,8 @@ await tour(page, {
     await page.waitForSelector(".monaco-editor .squiggly-error", { timeout: 120_000 });
     await page.setViewportSize({ width: 1000, height: 560 });
     await page.keyboard.press("Control+KeyB"); // no list of files
-    await page.waitForSelector(".codelens-decoration a");
-    await page.waitForTimeout(3000); // what the compiler says replaces the estimate
+    const lens = page.locator(".codelens-decoration a").first();
+    await editor.until(async () => /registers/.test(await lens.innerText()), "what the compiler says in place of the estimate");
     const text = await editor.hover("grid_barrier", "Waits until");
     await editor.shot("readme");
     return text;

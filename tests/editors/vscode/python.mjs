@@ -7,11 +7,11 @@ const editor = new Editor(page);
 await tour(page, {
   "message": async () => {
     if (process.env.PHOBOS_SCENARIO === "no-numpy") {
-      await page.waitForSelector(".codelens-decoration a", { timeout: 90_000 });
-      await page.locator(".codelens-decoration a", { hasText: /run/i }).first().click();
+      await page.waitForSelector(".codelens-decoration a", { timeout: 120_000 });
+      await editor.lens(/run/i, async () => (await editor.toasts()).join().includes("Python"), "a message");
     }
-    const toasts = await editor.waitForToast("Python");
-    await page.waitForTimeout(700); // it slides in
+    await editor.waitForToast("Python");
+    const toasts = (await editor.settled(() => editor.toasts())).join("\n");
     await editor.shot(`python-${process.env.PHOBOS_SCENARIO}`);
     return { toasts, status: await editor.status() };
   },

@@ -6,7 +6,7 @@ const vscode = require("vscode");
 const folder = () => vscode.workspace.workspaceFolders[0].uri;
 const file = (name) => vscode.Uri.joinPath(folder(), name);
 
-async function until(condition, what, seconds = 30) {
+async function until(condition, what, seconds = 90) {
   const end = Date.now() + seconds * 1000;
   while (Date.now() < end) {
     const value = await condition();
