@@ -1,4 +1,5 @@
-"""A file put in its place in one step: whoever reads it finds the old contents or the new, whatever interrupts us."""
+"""Files at the edge: read no further than a text can go, and put in their place in one step, so that whoever reads one
+finds the old contents or the new, whatever interrupts us."""
 
 from __future__ import annotations
 
@@ -7,6 +8,17 @@ from collections.abc import Callable
 from typing import IO
 
 from phobos.errors import InputError
+
+MOST_BYTES = 64 * 1024 * 1024  # of a text that people write: more is a device, or none of it
+
+
+def contents(path: str) -> bytes:
+    """What stands in a text file. Raises OSError, and InputError where it does not end within `MOST_BYTES`."""
+    with open(path, "rb") as stream:
+        data = stream.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise InputError(f"{path}: is larger than {MOST_BYTES >> 20} MiB, which no text that is read here is")
+    return data
 
 
 def put(path: str, fill: Callable[[IO[bytes]], object], *, private: bool = False) -> None:

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from phobos.check.configuration import relative_to
 from phobos.diagnostic import Diagnostic
 from phobos.errors import InputError
+from phobos.files import contents
 
 _ITEM = re.compile(r"(?:^[^\S\n]*@[^\n]*\n)*^[^\S\n]*(?:@.*)?(?:kernel|fn)\s+(\w+)", re.MULTILINE)
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -75,14 +76,15 @@ class Baseline:
 def load(path: str) -> Baseline:
     """Read a baseline. Raises InputError where it is none."""
     try:
-        with open(path, encoding="utf-8") as stream:
-            data = json.load(stream)
+        if os.path.exists(path) and not os.path.isfile(path):  # a configuration names it: a pipe may never end
+            raise InputError(f"{path}: not a file, so no baseline; `--write-baseline` makes one")
+        data = json.loads(contents(path))
         if data["version"] != VERSION:
-            raise InputError(f"{path}: a baseline of version {data['version']}, this program reads {VERSION}")
+            raise InputError(f"{path}: a baseline of version {data['version']!r:.40}, this program reads {VERSION}")
         files = {str(name): Counter({str(k): int(n) for k, n in kept.items()}) for name, kept in data["files"].items()}
     except OSError as error:
         raise InputError(f"{path}: cannot read the baseline: {error.strerror}; `--write-baseline` makes one") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         raise InputError(f"{path}: not a baseline of `phobos check`; `--write-baseline` makes one") from None
     return Baseline(path, files)
 

@@ -14,6 +14,7 @@ from typing import Any, cast
 from phobos.check import registry
 from phobos.diagnostic import SEVERITIES, Diagnostic, Severity, Span
 from phobos.errors import InputError
+from phobos.files import contents
 from phobos.value import replace, value
 
 KEYS = (
@@ -122,8 +123,19 @@ def parse(path: str, text: str) -> Configuration:
             reason, _, place = reason.partition(" (at line ")
             line = int(place.split(",")[0])
         raise InputError(f"{path}:{line}: not valid TOML: {reason[:1].lower()}{reason[1:]}") from None
+    except RecursionError:
+        raise InputError(f"{path}:1: its brackets nest too deep to be read") from None
+    except ValueError:  # Python reads whole numbers of up to a few thousand digits, and names no place
+        import re
+
+        digits = re.search(r"[\d_]{1000,}", text)
+        line = text.count("\n", 0, digits.start() if digits else 0) + 1
+        raise InputError(f"{path}:{line}: a number has too many digits to be read") from None
     if os.path.basename(path) == "pyproject.toml":
-        data = data.get("tool", {}).get("phobos", {})
+        tool = data.get("tool", {})
+        if not isinstance(tool, Mapping):
+            raise InputError(f"{path}:1: `tool` must be a table")
+        data = tool.get("phobos", {})
     return _Reader(path, text, data).configuration()
 
 
@@ -271,8 +283,7 @@ class _Reader:
 
 def _read(path: str) -> str:
     try:
-        with open(path, "rb") as stream:
-            data = stream.read()
+        data = contents(path)
     except OSError as error:
         raise InputError(f"{path}: cannot read the configuration: {error.strerror}") from None
     try:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from phobos.check.configuration import Configuration, matches, of_file, relative_to
 from phobos.errors import InputError
-from phobos.files import save
+from phobos.files import contents, save
 from phobos.syntax.lines import line_at
 from phobos.value import value
 
@@ -51,8 +51,7 @@ def read(name: str) -> Source:
     """The file called `name`. Raises InputError with the reason, in the user's terms."""
     refuse_python(name)
     try:
-        with open(name, "rb") as stream:
-            data = stream.read()
+        data = contents(name)
     except IsADirectoryError:
         raise InputError(f"{name}: is a directory, a .ph file is needed") from None
     except FileNotFoundError:
@@ -160,8 +159,8 @@ class _Ignored:
         from pathspec import GitIgnoreSpec
 
         try:
-            with open(path, encoding="utf-8", errors="replace") as stream:
-                self.specs[directory] = GitIgnoreSpec.from_lines(stream.read().splitlines())
+            lines = contents(path).decode("utf-8", "replace").splitlines()
+            self.specs[directory] = GitIgnoreSpec.from_lines(lines)
         except OSError as error:
             raise InputError(f"{path}: cannot be read: {error.strerror}") from None
 

@@ -110,12 +110,22 @@ def _run(command: str, words: list[str]) -> int:
     except PhobosError as error:
         complain(str(error))
         return 2
+    except MemoryError:
+        complain("this machine has not the memory that was asked for")
+        return 2
 
 
 def complain(message: str) -> None:
-    """Say on stderr why the command cannot do its work."""
+    """Say on stderr why the command cannot do its work.
+
+    What a file name or a file holds can neither steer the terminal nor begin a line, where a CI server looks for
+    commands to itself.
+    """
+    from phobos.check.render.text import clean
+
     sys.stdout.flush()
-    print(f"phobos: error: {message}", file=sys.stderr)
+    shown = clean(message, keep_lines=True).replace("\n", "\n  | ")
+    print(f"phobos: error: {shown}", file=sys.stderr)
 
 
 def available() -> list[str]:

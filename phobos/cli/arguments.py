@@ -24,7 +24,9 @@ class Parser(argparse.ArgumentParser):
         self.add_argument("--version", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: error: {message}\n{self.prog}: `{self.prog} --help` shows the options\n")
+        from phobos.check.render.text import clean
+
+        self.exit(2, f"{self.prog}: error: {clean(message)}\n{self.prog}: `{self.prog} --help` shows the options\n")
 
     def parse_args(self, args: list[str] | None = None, namespace: None = None) -> argparse.Namespace:  # type: ignore[override]
         if args and "--version" in args:

@@ -257,7 +257,9 @@ def _show(arguments: argparse.Namespace, configuration_of: configurations) -> in
         else find(arguments.paths or ["."], configuration_of)
     )
     if arguments.show_files:
-        sys.stdout.write("".join(name + "\n" for name in names))
+        from phobos.check.render.text import shown_name
+
+        sys.stdout.write("".join(shown_name(name) + "\n" for name in names))
         return 0
     shown: Configuration | None = None
     for name in names or ["."]:
@@ -272,6 +274,8 @@ def settings_text(name: str, configuration: Configuration) -> str:
     """The configuration of a file in the form it could be written in `phobos.toml`."""
     import json
 
+    from phobos.check.render.text import clean
+
     c = configuration
     table = {
         "select": list(c.select), "extend-select": list(c.extend_select), "ignore": list(c.ignore),
@@ -279,7 +283,7 @@ def settings_text(name: str, configuration: Configuration) -> str:
         "baseline": c.baseline or "", "known-functions": list(c.known_functions), "line-length": c.line_length,
         "exclude": list(c.exclude),
     }  # fmt: skip
-    lines = [f"# {name}: {c.source or 'no configuration file, the defaults'}"]
+    lines = [f"# {clean(name)}: {c.source or 'no configuration file, the defaults'}"]
     lines += [f"{key} = {json.dumps(value)}" for key, value in table.items()]
     sizes = ", ".join(f"{key} = {number}" for key, number in c.sizes)
     lines.append(f"sizes = {{ {sizes} }}" if sizes else "sizes = {}")
@@ -312,6 +316,9 @@ def check_all(
     if jobs > 1 and len(work) > 1:
         from concurrent.futures import ProcessPoolExecutor
 
+        from phobos.processes import shield
+
+        shield()
         with ProcessPoolExecutor(min(jobs, len(work))) as pool:
             gather(pool.map(_findings, work, chunksize=max(1, len(work) // (jobs * 8))))
     else:

@@ -12,6 +12,7 @@ import argparse
 
 from phobos.check.configuration import of_file
 from phobos.check.project import Source, find, read, read_stdin, write
+from phobos.check.render.text import clean
 from phobos.cli import complain
 from phobos.cli.output import document, unified, with_mark
 from phobos.errors import InputError
@@ -65,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
             if arguments.diff:
                 document(unified(source.name, source.text, text))
             else:
-                print(f"would format {source.name}")
+                print(f"would format {clean(source.name)}")
     if arguments.paths != ["-"] and not arguments.diff:
         print(_summary(changed, unchanged, failed, would=arguments.check))
     if failed:

@@ -10,6 +10,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
+from phobos.check.render.text import clean
 from phobos.cli.arguments import add_order, add_schedule, assignment, order_for
 from phobos.errors import CheckError, InputError, LaunchError
 
@@ -167,6 +168,7 @@ def _print(rows: list[dict[str, Any]]) -> None:
             row["kernel"], row["target"], str(row["threads"]), str(row["registers"]), str(row["spilled_bytes"]),
             str(row["shared_bytes"]), str(row["ctas_per_sm"]), row["limiter"], str(row["resident"] or "-"), row["grid"],
         ])  # fmt: skip
+    lines = [[clean(cell) for cell in line] for line in lines]
     widths = [max(len(line[i]) for line in lines if len(line) == len(head)) for i in range(len(head))]
     for line in lines:
         if len(line) == len(head):

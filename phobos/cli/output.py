@@ -45,9 +45,19 @@ def unified(name: str, before: str, after: str) -> str:
         return [text[a:b] for a, b in pairwise([*LineIndex(text).starts, len(text)]) if a < b]
 
     out: list[str] = []
-    for line in unified_diff(lines(before), lines(after), name, name):
+    shown = _quoted(name)
+    for line in unified_diff(lines(before), lines(after), shown, shown):
         out.append(line if line.endswith(("\n", "\r")) else line + "\n\\ No newline at end of file\n")
     return "".join(out)
+
+
+def _quoted(name: str) -> str:
+    """A file name as `git` and `patch` have it in the head of a diff: escaped where it could not stand in a line."""
+    if name.isprintable():
+        return name
+    plain = {b'"'[0]: '\\"', b"\\"[0]: "\\\\"}
+    data = name.encode("utf-8", "surrogateescape")
+    return '"' + "".join(plain.get(b) or (chr(b) if 32 <= b < 127 else f"\\{b:03o}") for b in data) + '"'
 
 
 def make_readable() -> None:

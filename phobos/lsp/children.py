@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import sys
 import tempfile
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Iterator, Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from phobos.lsp.session import Opened
 from phobos.lsp.workers import JobFailed
+from phobos.processes import command, environment
 from phobos.value import value
 
 
@@ -55,9 +55,8 @@ async def phobos(arguments: Sequence[str], path: str, document: Opened) -> Ended
 
     What it prints speaks of the document's own file, also where it ran on a copy, which is gone by then.
     """
-    environment = {**os.environ, "NO_COLOR": "1"}
     child = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "phobos", *arguments, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, env=environment
+        *command("phobos", *arguments), stdin=DEVNULL, stdout=PIPE, stderr=PIPE, env=environment(NO_COLOR="1")
     )
     try:
         out, err = await child.communicate()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import sys
 from asyncio.subprocess import PIPE
 from typing import Any
 
 from phobos.diagnostic import Diagnostic, Edit, Fix, Related, Span
 from phobos.lsp.client import Settings
+from phobos.processes import command, environment
 from phobos.syntax.lines import LineIndex
 
 log = logging.getLogger("phobos.lsp")
@@ -18,12 +18,14 @@ log = logging.getLogger("phobos.lsp")
 
 async def prove(path: str, text: str, lines: LineIndex, settings: Settings) -> tuple[Diagnostic, ...] | None:
     """The findings with proof, or None when the child could not say. Cancelling ends the child."""
-    command = [sys.executable, "-m", "phobos", "check", "--prove", "--output-format", "json", "--stdin-filename", path]
+    words = ["check", "--prove", "--output-format", "json", f"--stdin-filename={path}"]
     if settings.configuration:
-        command += ["--config", settings.configuration]
+        words += [f"--config={settings.configuration}"]
     if settings.cards:
-        command += ["--target", ",".join(settings.cards)]
-    child = await asyncio.create_subprocess_exec(*command, "-", stdin=PIPE, stdout=PIPE, stderr=PIPE)
+        words += [f"--target={','.join(settings.cards)}"]
+    child = await asyncio.create_subprocess_exec(
+        *command("phobos", *words, "-"), stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environment()
+    )
     try:
         out, err = await child.communicate(text.encode("utf-8", "surrogatepass"))
     except BaseException:
@@ -56,5 +58,3 @@ def diagnostic_of(found: dict[str, Any], path: str, lines: LineIndex) -> Diagnos
 
 def _offset(place: dict[str, int], lines: LineIndex) -> int:
     return lines.offset(place["row"] - 1, place["column"] - 1)
-
-

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import sys
 from asyncio.subprocess import PIPE, Process
 
 from phobos.lsp.worker import LENGTH, frame
+from phobos.processes import command, environment
 
 log = logging.getLogger("phobos.lsp.workers")
 
@@ -64,7 +64,7 @@ class Workers:
             self._all.discard(process)
         log.info("starting a worker process")
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "phobos.lsp.worker", stdin=PIPE, stdout=PIPE, limit=2**26
+            *command("phobos.lsp.worker"), stdin=PIPE, stdout=PIPE, limit=2**26, env=environment()
         )
         self._all.add(process)
         return process

@@ -98,9 +98,7 @@ def arguments(
                 f"tensor `{tensor.name}` of `{program.name}` is not given: "
                 f"--arg {tensor.name}=zeros|ones|iota|random|normal|@file.npy|NUMBER"
             )
-        arrays[tensor.name] = (
-            files[tensor.name] if tensor.name in files else _fill(tensor, text, dims, constants, seed)
-        )
+        arrays[tensor.name] = files[tensor.name] if tensor.name in files else _fill(tensor, text, dims, constants, seed)
     return Arguments(arrays, numbers)
 
 
@@ -199,49 +197,57 @@ def _made(kind: str, shape: tuple[int, ...], dtype: np.dtype[Any], seed: int) ->
     return drawn.astype(dtype)
 
 
-def _check_magic(path: Path, said: str) -> None:
-    with path.open("rb") as stream:
-        if stream.read(6)[:6] != b"\x93NUMPY":
-            stream.seek(0)
-            if stream.read(2) != b"PK":
-                raise InputError(f"{said}: is neither a .npy nor a .npz file")
-
-
 def _file(tensor: ir.Tensor, name: str, directory: str, mapped: bool) -> Any:
-    path, colon, key = name, "", ""
+    path, key = name, None
     if ".npz:" in name:
-        path, colon, key = name.rpartition(":")
+        path, _, key = name.rpartition(":")
     said = f"tensor `{tensor.name}`: {path}"
     try:
-        _check_magic(Path(directory) / path, said)
-        held = np.load(Path(directory) / path, mmap_mode="r" if mapped else None, allow_pickle=False)
-    except InputError:
-        raise
+        held = _loaded(Path(directory) / path, path, key, mapped)
+        if held.dtype.kind == "O":
+            raise InputError(PICKLED)
+    except InputError as error:
+        raise InputError(f"{said}: {error}") from None
     except FileNotFoundError:
         raise InputError(f"{said}: no such file") from None
     except IsADirectoryError:
         raise InputError(f"{said}: is a directory, a .npy or .npz file is needed") from None
     except OSError as error:
         raise InputError(f"{said}: cannot be read: {error.strerror or 'not a .npy file'}") from None
-    except Exception as error:  # numpy has no one error for a broken file
-        why = "it holds pickled objects, which are not read" if "pickle" in str(error).lower() else str(error)
-        raise InputError(f"{said}: cannot be read as an array: {why}") from None
-    if not isinstance(held, np.ndarray):
-        if not colon:
-            listed = ", ".join(held.files)
-            raise InputError(f"{said}: holds several arrays ({listed}): write @{path}:NAME")
-        if key not in held.files:
-            raise InputError(f"{said}: has no array `{key}` (it has {', '.join(held.files)})")
-        try:
-            held = held[key]
-        except ValueError:
-            raise InputError(f"{said}: `{key}` holds pickled objects, which are not read") from None
-    elif colon:
-        raise InputError(f"{said}: is one array, leave `:{key}` out")
+    except Exception as error:  # neither numpy nor zipfile has one error for a broken file
+        first = str(error).partition("\n")[0]
+        why = PICKLED if first.startswith("Object arrays") else f"cannot be read as an array: {first[:200]}"
+        raise InputError(f"{said}: {why}") from None
     if tensor.dtype == "bf16" and held.dtype.kind in "Vu" and held.dtype.itemsize == 2:
         held = held.view(ml_dtypes.bfloat16)  # NumPy's files know bf16 as two bytes
-    if held.dtype.kind == "O":
-        raise InputError(f"{said}: holds pickled objects, which are not read")
     if isinstance(held, np.memmap) and held.flags.c_contiguous:
         return held
     return np.ascontiguousarray(held) if held.ndim else held
+
+
+PICKLED = "holds pickled objects, which are not read"
+
+
+def _loaded(path: Path, name: str, key: str | None, mapped: bool) -> np.ndarray[Any, Any]:
+    """The array of a file, of which `name` is what the user called it. Raises what `open`, numpy and zipfile do."""
+    if path.exists() and not path.is_file() and not path.is_dir():  # opening a pipe may never end
+        raise InputError("is neither a file nor a link to one")
+    with path.open("rb") as stream:
+        start = stream.read(6)
+    if start != b"\x93NUMPY" and start[:4] not in (b"PK\3\4", b"PK\5\6"):
+        raise InputError("is neither a .npy nor a .npz file")
+    held = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
+    if isinstance(held, np.ndarray):
+        if key is not None:
+            raise InputError(f"is one array, leave `:{key}` out")
+        return held
+    with held:
+        listed = ", ".join(held.files)
+        if key is None:
+            raise InputError(f"holds several arrays ({listed}): write @{name}:NAME")
+        if key not in held.files:
+            raise InputError(f"has no array `{key}` (it has {listed})")
+        member = held[key]
+    if not isinstance(member, np.ndarray):
+        raise InputError(f"`{key}` is no array")
+    return member

@@ -45,7 +45,8 @@ class Summary:
 
 def summary(array: Any, dtype: str) -> Summary:
     """`dtype` is the language's name of the element type."""
-    digest = hashlib.sha256(array.tobytes()).hexdigest()
+    cells = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    digest = hashlib.sha256(cells.data).hexdigest()
     if not array.size:
         return Summary(array.shape, dtype, None, None, None, digest)
     wide = array if array.dtype.kind in "iub" or array.dtype == np.float64 else array.astype(np.float64)

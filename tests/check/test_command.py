@@ -327,12 +327,57 @@ def test_every_key(run: Run, folder: Path) -> None:
         ("sizes = { N = 1.5 }\n", 1, "must be an integer"),
         ("select = [\n", 2, "not valid TOML"),
         ('[per-file-ignores]\n"a.ph" = 3\n', 2, "must be a list of codes or names"),
+        ("x = " + "[" * 10_000, 1, "nest too deep"),
+        ("\nx = " + "9" * 10_000, 2, "too many digits"),
     ],
 )
 def test_a_bad_configuration_is_an_error_with_its_line(run: Run, folder: Path, text: str, line: int, said: str) -> None:
     (folder / "phobos.toml").write_text(text)
     code, _, err = run("clean.ph")
     assert code == 2 and f"phobos.toml:{line}: " in err and said in err
+
+
+def test_a_project_file_whose_tools_are_no_table(run: Run, folder: Path) -> None:
+    (folder / "pyproject.toml").write_text("tool = 3  # [tool.phobos]\n")
+    assert "pyproject.toml:1: `tool` must be a table" in run("clean.ph")[2]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"version": 1, "files": ' + "[" * 100_000,
+        '{"version": 1, "files": {"bad.ph": {"a": 1e999}}}',
+        '{"version": 1, "files": {"bad.ph": {"a": "' + "9" * 5_000 + '"}}}',
+        '{"version": 1, "files": []}',
+        "[]",
+    ],
+)
+def test_what_is_no_baseline_is_said_to_be_none(run: Run, folder: Path, text: str) -> None:
+    (folder / "known.json").write_text(text)
+    code, _, err = run("bad.ph", "--baseline", "known.json")
+    assert code == 2 and "known.json: not a baseline" in err
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_configuration_cannot_have_a_baseline_read_that_never_ends(run: Run, folder: Path) -> None:
+    os.mkfifo(folder / "pipe")
+    for name in ("pipe", "/dev/zero"):
+        forget()
+        (folder / "phobos.toml").write_text(f'baseline = "{name}"\n')
+        assert f"{name}: not a file, so no baseline" in run("bad.ph")[2]
+
+
+def test_a_file_that_goes_on_and_on_is_not_read_to_its_end(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("phobos.files.MOST_BYTES", 1 << 20)
+    for name in ("known.json", "endless.ph", "phobos.toml", ".gitignore"):
+        forget()
+        (folder / name).write_text("// " + "x" * (1 << 20))
+        words = ["bad.ph", "--baseline", name] if name == "known.json" else [name if name.endswith(".ph") else "."]
+        code, _, err = run(*words)
+        assert code == 2 and f"{name}: is larger than 1 MiB" in err
+        (folder / name).unlink()
 
 
 def test_an_unknown_rule_in_the_configuration_is_a_finding_there(run: Run, folder: Path) -> None:

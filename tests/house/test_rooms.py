@@ -16,10 +16,10 @@ PHOBOS = ROOT / "phobos"
 
 # From the top: a module imports only rooms that stand above its own (docs/architecture.md).
 ROOMS = (
-    "value", "diagnostic", "errors", "files", "syntax", "language", "semantics", "lowering", "codegen", "check", "ide",
-    "lsp", "runtime", "runtime.reference", "runtime.cuda", "cli",
+    "value", "diagnostic", "errors", "files", "processes", "syntax", "language", "semantics", "lowering", "codegen",
+    "check", "ide", "lsp", "runtime", "runtime.reference", "runtime.cuda", "cli",
 )  # fmt: skip
-TOP = ("value", "diagnostic", "errors", "files")
+TOP = ("value", "diagnostic", "errors", "files", "processes")
 
 # What a room may reach that stands below it, and why.
 ALLOWED = {

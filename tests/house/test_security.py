@@ -127,3 +127,79 @@ def test_kept_kernels_are_private(tmp_path: Path) -> None:
 def test_the_server_listens_on_loopback_alone(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lsp", "--tcp", "0.0.0.0:0"]) == 2
     assert "loopback" in capsys.readouterr().err
+
+
+HOSTILE_NAMES = ("::error::a.ph", "b\n::error::\x1b[31m\u202e.ph", "c\r::stop-commands::x.ph")
+SAYING = {
+    "check, concise": ["check", ".", "--output-format", "concise"],
+    "check, full": ["check", ".", "--output-format", "full"],
+    "check, GitHub": ["check", ".", "--output-format", "github"],
+    "check --diff": ["check", ".", "--diff"],
+    "check --show-files": ["check", ".", "--show-files"],
+    "check --show-settings": ["check", ".", "--show-settings"],
+    "check --statistics": ["check", ".", "--statistics"],
+    "check, no such file": ["check", "no\n::error::such"],
+    "check, a hostile option": ["check", "--no\n::error::such"],
+    "check, a hostile key": ["check", "x.ph", "--config", "keys.toml"],
+    "fmt --check": ["fmt", "--check", "."],
+    "fmt --diff": ["fmt", "--diff", "."],
+    "run": ["run", HOSTILE_NAMES[1], "--device", "cpu"],
+    "run, a hostile array": ["run", "x.ph", "--device", "cpu", "--arg", "X=@x.npz"],
+    "emit": ["emit", HOSTILE_NAMES[1], "--format", "cuda"],
+    "occupancy": ["occupancy", HOSTILE_NAMES[1], "--target", "a100"],
+}
+
+
+@pytest.mark.parametrize("words", SAYING.values(), ids=SAYING)
+def test_names_and_texts_steer_neither_terminal_nor_ci_server(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """No control character comes out, and no line begins as GitHub's runner wants commands to itself to begin."""
+    monkeypatch.chdir(tmp_path)
+    text = "kernel k(X: tensor<f32>[N]) {\n  X[program_id(0)] = \x1b[2Jq // \x07\n  \x1b]0;title\x07\n}\n"
+    for name in HOSTILE_NAMES:
+        (tmp_path / name).write_text(text if name == HOSTILE_NAMES[1] else "kernel k( ) { let  p = q }\n")
+    (tmp_path / "x.ph").write_text("kernel k(X: tensor<f32>[N]) { X[program_id(0)] = 1.0 }\n")
+    (tmp_path / "keys.toml").write_text('"\\u001b[31m\\n::error::a key" = 1\n')
+    numpy.savez(tmp_path / "x.npz", **{"\x1b[31m\n::error::an array": numpy.zeros(4)})
+    assert main(words) in (0, 1, 2)
+    out, err = capfd.readouterr()
+    assert out + err
+    for line in (out + err).split("\n"):
+        if "--diff" in words and not line.startswith(("---", "+++")):
+            continue  # a document: it holds the text as it is
+        if words[-1] == "github":  # our own commands, whose file names are encoded
+            line = re.sub(r"^::(error|warning|notice) title=PH\d{3} [^:]*::", "our own: ", line)
+        assert line.isprintable() and not line.lstrip().startswith("::"), repr(line)
+
+
+def test_modules_of_the_folder_that_is_open_do_not_run(tmp_path: Path) -> None:
+    """A server in a folder that holds modules by the names of ours and of Python's, and a check in many processes."""
+    witness = tmp_path / "ran"
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for name in ("phobos", "json", "pickle", "asyncio", "multiprocessing", "lark"):
+        (folder / f"{name}.py").write_text(f"open({str(witness)!r}, 'a').write({name!r})\n")
+    for number in range(3):
+        (folder / f"k{number}.ph").write_text("kernel k(X: tensor<f32>[N]) { X[0] = 1.0 }\n")
+    program = tmp_path / "program.py"  # its folder is what it looks into, as that of a console script is
+    program.write_text(
+        "import asyncio, multiprocessing, sys\n"
+        "from types import SimpleNamespace\n"
+        "from phobos.cli import main\n"
+        "from phobos.lsp.children import phobos\n"
+        "if __name__ == '__main__':\n"
+        "    document = SimpleNamespace(path='k0.ph', uri='k0.ph')\n"
+        "    print(asyncio.run(phobos(['--version'], 'k0.ph', document)).output)\n"
+        "    multiprocessing.set_start_method('forkserver')\n"  # what Python 3.14 does by itself
+        "    sys.exit(main(['check', '.', '--jobs', '2']))\n"
+    )
+    environment = {name: text for name, text in os.environ.items() if name != "PYTHONSAFEPATH"}
+    done = subprocess.run(
+        [sys.executable, str(program)], cwd=folder, env={**environment, "PYTHONPATH": str(HOUSE)},
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert "phobos 0" in done.stdout and "3 files checked" in done.stdout, done.stdout + done.stderr
+    assert not witness.exists(), witness.read_text()
+    starting = [path.name for path in (HOUSE / "phobos").rglob("*.py") if "sys.executable" in path.read_text("utf-8")]
+    assert starting == ["processes.py"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -321,7 +322,17 @@ def test_auto_says_which_device_and_why(phobos_run, monkeypatch: pytest.MonkeyPa
         (("--arg", "X=zeros:seed=3"), "cannot read 'zeros:seed=3'"),
         (("--arg", "X=@none.npy"), "none.npy: no such file"),
         (("--arg", "X=@k.ph"), "neither a .npy nor a .npz file"),
-        (("--arg", "X=@objects.npy"), "pickled"),
+        (("--arg", "X=@objects.npy"), "objects.npy: holds pickled objects, which are not read"),
+        (("--arg", "X=@objects.npz:X"), "objects.npz: holds pickled objects, which are not read"),
+        (("--arg", "X=@text.npz:X"), "text.npz: `X` is no array"),
+        (("--arg", "X=@changed.npz:X"), "changed.npz: cannot be read as an array: Bad CRC-32"),
+        (("--arg", "X=@short.npz:X"), "short.npz: cannot be read as an array: "),
+        (("--arg", "X=@x.npz"), "x.npz: holds several arrays (X): write @x.npz:NAME"),
+        (("--arg", "X=@x.npz:Y"), "x.npz: has no array `Y` (it has X)"),
+        (("--arg", "X=@x.npy.npz:X"), "x.npy.npz: is one array, leave `:X` out"),
+        (("--arg", "X=@head.npy"), "head.npy: cannot be read as an array: Header info length"),
+        (("--arg", "X=@magic.npz"), "magic.npz: is neither a .npy nor a .npz file"),
+        (("--arg", "X=@/dev/zero"), "/dev/zero: is neither a file nor a link to one"),
         (("--arg", "X=@."), "is a directory"),
         (("--arg", "alpha=q"), "parameter `alpha` is 'q', the kernel declares f32"),
         (("--arg", "X=@x.npy"), "`N` is 8, but axis 0 of `X` (@x.npy) is 5"),
@@ -345,7 +356,18 @@ def test_bad_options_are_one_clear_line_and_exit_2(
 ) -> None:  # type: ignore[no-untyped-def]
     np.save(tmp_path / "x.npy", np.zeros(5, np.float32))
     np.save(tmp_path / "wide.npy", np.zeros(8))
-    np.save(tmp_path / "objects.npy", np.array([{}], dtype=object), allow_pickle=True)
+    objects = np.array([{}], dtype=object)
+    np.save(tmp_path / "objects.npy", objects, allow_pickle=True)
+    np.savez(tmp_path / "objects.npz", X=objects)
+    np.savez(tmp_path / "x.npz", X=np.zeros(8, np.float32))
+    (tmp_path / "x.npy.npz").write_bytes((tmp_path / "x.npy").read_bytes())
+    (tmp_path / "changed.npz").write_bytes((tmp_path / "x.npz").read_bytes().replace(b"\0" * 32, b"\1" * 32))
+    (tmp_path / "magic.npz").write_bytes(b"PK")
+    (tmp_path / "head.npy").write_bytes(b"\x93NUMPY\1\0" + (20_000).to_bytes(2, "little") + b" " * 20_000)
+    with zipfile.ZipFile(tmp_path / "text.npz", "w") as archive:
+        archive.writestr("X.npy", "no array")
+    with zipfile.ZipFile(tmp_path / "short.npz", "w") as archive:
+        archive.writestr("X.npy", (tmp_path / "x.npy").read_bytes()[:-4])
     text = "// run: N=8 X=ones Y=ones alpha=1\n" + SAXPY
     code, out, err = phobos_run(text, *words)
     assert code == 2 and said in err and out == ""

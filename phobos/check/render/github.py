@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from phobos.check.render.report import Listing, Report
+from phobos.check.render.text import clean
 from phobos.diagnostic import Diagnostic
 
 _LEVEL = {"error": "error", "warning": "warning", "info": "notice"}
@@ -24,14 +25,15 @@ def _command(diagnostic: Diagnostic, listing: Listing) -> str:
     properties = ",".join(
         [f"title={_property(f'{diagnostic.code} {diagnostic.name}')}", f"file={_property(name)}", *place]
     )
-    said = [f"{name}:{row + 1}:{column + 1}: {diagnostic.code} {diagnostic.message}"]
+    shown = clean(name)
+    said = [f"{shown}:{row + 1}:{column + 1}: {diagnostic.code} {diagnostic.message}"]
     for related in diagnostic.related:
         at, at_column = lines.position(related.span.start)
-        said.append(f"  {name}:{at + 1}:{at_column + 1}: {related.message}")
+        said.append(f"  {shown}:{at + 1}:{at_column + 1}: {related.message}")
     said += [f"  note: {note}" for note in diagnostic.notes]
     if diagnostic.help:
         said.append(f"  help: {diagnostic.help}")
-    return f"::{_LEVEL[diagnostic.severity]} {properties}::{_data(chr(10).join(said))}"
+    return f"::{_LEVEL[diagnostic.severity]} {properties}::{_data(clean(chr(10).join(said), keep_lines=True))}"
 
 
 def _data(text: str) -> str:

@@ -131,6 +131,11 @@ def clean(text: str, keep_lines: bool = False) -> str:
     )
 
 
+def shown_name(name: str) -> str:
+    """A file name at the start of a line, where two colons would make it a command to GitHub's runner."""
+    return "./" * name.startswith("::") + clean(name)
+
+
 def _is_mark(character: str) -> bool:
     import unicodedata
 
@@ -176,7 +181,7 @@ def render_concise(report: Report) -> str:
 
 def concise(listing: Listing, diagnostic: Diagnostic, style: Style) -> str:
     row, column = listing.lines.position(diagnostic.span.start)
-    where = f"{clean(listing.name)}:{row + 1}:{column + 1}:"
+    where = f"{shown_name(listing.name)}:{row + 1}:{column + 1}:"
     severity = style.paint(f"{diagnostic.severity}[{diagnostic.code}]", diagnostic.severity)
     fixable = " [fixable]" if diagnostic.fix is not None and diagnostic.fix.applicability == "safe" else ""
     return f"{where} {severity} {clean(diagnostic.message)}{fixable}"

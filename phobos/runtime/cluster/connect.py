@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from phobos import __version__
 from phobos.errors import InputError
+from phobos.processes import shield
 from phobos.runtime.device import driver
 from phobos.value import value
 
@@ -155,6 +156,7 @@ def _local(count: int | None, memory: str = "auto") -> Iterator[Cluster]:
         "distributed.comm.timeouts.connect": "30s",
         "distributed.nanny.pre-spawn-environ": {},
     }
+    shield()
     resource_tracker.ensure_running()  # or the first process that is started does it, and lets Ctrl-C in again
     with dask.config.set(settings), _quiet():
         made: Any = None

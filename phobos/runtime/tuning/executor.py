@@ -18,10 +18,10 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from time import monotonic
 from typing import IO, Any, Literal, Protocol, TypeVar
 
+from phobos.processes import command, environment
 from phobos.value import value
 
 Shared = TypeVar("Shared", contravariant=True)
@@ -156,11 +156,9 @@ class _Worker:
         apart: dict[str, Any] = {"start_new_session": True}
         if sys.platform == "win32":
             apart = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
-        command = [sys.executable, "-P", "-m", "phobos.runtime.tuning.worker"]
-        paths = [str(Path(__file__).resolve().parents[3]), *filter(None, [os.environ.get("PYTHONPATH")])]
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)}, **apart,
+            command("phobos.runtime.tuning.worker"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said,
+            env=environment(), **apart,
         )  # fmt: skip
         self._write(first)
         threading.Thread(target=self._read, daemon=True).start()
