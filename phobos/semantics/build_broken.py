@@ -38,8 +38,8 @@ def lost_names(item: tree.Item) -> frozenset[str] | None:
     """Names that nothing is to be said of when they are undefined; None: of no name."""
     if not item.problems or item.node is None:
         return frozenset()
-    if any(not param.name.text for param in item.node.params) or any(
-        problem.start < item.node.body.start or _is_structure(problem, item.text) for problem in item.problems
+    if head_is_broken(item) or any(
+        _is_structure(problem, item.text) for problem in item.problems
     ):
         return None
     for node in statements(item.node.body.statements):
@@ -50,6 +50,15 @@ def lost_names(item: tree.Item) -> frozenset[str] | None:
         if _lacks_its_block(node, item.text):
             return None
     return frozenset(word for start, end in broken_lines(item) for word in _WORD.findall(item.text[start:end]))
+
+
+def head_is_broken(item: tree.Item) -> bool:
+    """Whether the parameters or the result may not be what was meant: calls of it cannot be judged."""
+    if not item.problems or item.node is None:
+        return False
+    return any(not param.name.text for param in item.node.params) or any(
+        problem.start < item.node.body.start for problem in item.problems
+    )
 
 
 def _is_structure(problem: tree.SyntaxProblem, text: str) -> bool:

@@ -8,7 +8,7 @@ from phobos.language.near import nearest
 from phobos.language.scalars import INTEGERS
 from phobos.semantics import ir, shapes
 from phobos.semantics.build_assumptions import assumptions
-from phobos.semantics.build_broken import lost_names, statements
+from phobos.semantics.build_broken import head_is_broken, lost_names, statements
 from phobos.semantics.build_builtins import call as builtin_call
 from phobos.semantics.build_builtins import loosely
 from phobos.semantics.build_context import MOST_CALLS, MOST_CALLS_ALONE, MOST_DEEP, Build, Frame
@@ -27,13 +27,13 @@ def call(b: Build, node: tree.Call, *, used: bool) -> ir.Expression | None:
     if name in CORE:
         return builtin_call(b, node, CORE[name])
     item = b.functions.get(name)
-    if item is not None and isinstance(item.node, tree.Function):
+    if item is not None and isinstance(item.node, tree.Function) and not head_is_broken(item):
         return inline(b, node, item.node, used=used)
     return not_here(b, node, BUILTINS.get(name), used=used)
 
 
 def not_here(b: Build, node: tree.Call, entry: Builtin | None, *, used: bool) -> ir.Expression | None:
-    """A call that is known by name but not executed, or not known at all: taken loosely."""
+    """A call that is known by name but not executed, or whose head did not parse, or not known: taken loosely."""
     name = node.callee.text
     if entry is not None:
         what = {
@@ -50,13 +50,15 @@ def not_here(b: Build, node: tree.Call, entry: Builtin | None, *, used: bool) ->
             root=("later", name),
             help="write it as a function of this file to run it" if entry.family == "library" else None,
         )
-    elif name and name not in b.settings.known_functions:
+    elif name and name not in b.settings.known_functions and name not in b.functions:
         _unknown(b, node)
     mark = len(b.out)
     arguments: list[ir.Expression] = []
+    may_wait = False
     for argument in node.arguments:
         value = loosely(b, argument)
         if isinstance(value, ir.TensorRef):
+            may_wait = entry is None
             value = b.error(argument)  # which of its cells are touched, nobody knows: nothing is said of them
         if len(b.out) > mark:
             arguments = b.keep(arguments, mark)
@@ -64,8 +66,8 @@ def not_here(b: Build, node: tree.Call, entry: Builtin | None, *, used: bool) ->
         arguments.append(value)
     if used:
         # A statement of its own: whatever becomes of its value, the runtimes find it and refuse by name.
-        return b.temporary(ir.Unsupported(b.span(node), b.calls, ERROR, name, tuple(arguments)))
-    made = ir.UnsupportedCall(b.span(node), b.calls, name, tuple(arguments))
+        return b.temporary(ir.Unsupported(b.span(node), b.calls, ERROR, name, tuple(arguments), may_wait))
+    made = ir.UnsupportedCall(b.span(node), b.calls, name, tuple(arguments), may_wait)
     b.nodes.setdefault(node, made)
     b.out.append(made)
     return None

@@ -35,7 +35,7 @@ from phobos.semantics.values import (
     walk,
     written_tensors,
 )
-from phobos.semantics.walking import all_evaluated
+from phobos.semantics.walking import all_evaluated, unknown_waits
 from phobos.semantics.witness import Question, search
 from phobos.value import value
 
@@ -183,6 +183,7 @@ class _Conflicts:
         self._proved_cell_values = CellValues(program, self.values, self._is_fixed, self._is_proved_steady)
         self._any_rounds = _any_rounds_of(program)
         self._atomics = [s for s in statements_in(program) if isinstance(s, ir.Atomic)]
+        self._unknown_waits = unknown_waits(program)
         self._by_tensor: dict[str, list[Footprint]] = {}
         for footprint in footprints_of(program) if self.axes else ():
             self._by_tensor.setdefault(footprint.access.base.name, []).append(footprint)
@@ -205,6 +206,7 @@ class _Conflicts:
 
     def _new_groups(self, footprints: list[Footprint]) -> list[_Group]:
         groups: dict[object, _Group] = {}
+        by_place = self._atomics or self._unknown_waits or self.idle
         for footprint in footprints:
             context = self.values.context(footprint.evaluated)
             if footprint.kind == "load":
@@ -225,7 +227,7 @@ class _Conflicts:
                 id(context),
                 tuple((id(start), tuple(way.key for way in ways)) for start, ways in reaches.items()),
                 stored[:1] if isinstance(stored, tuple) and stored[:1] == ("own",) else stored,
-                footprint.statement if footprint.kind == "atomic" or self._atomics or self.idle else None,
+                footprint.statement if footprint.kind == "atomic" or by_place else None,
             )
             axes = tuple(axis for axis in footprint.axes if axis is not None)
             axes = footprint.axes if len(axes) == len(footprint.axes) else axes  # type: ignore[assignment]
@@ -507,12 +509,13 @@ class _Conflicts:
     ) -> Conflict | None:
         """The conflict, where a launch shows the two at one cell with nothing to order them.
 
-        What is loaded is made up there: a place that hangs on it shows nothing. A launch has all the barriers.
+        What is loaded is made up there: a place that hangs on it shows nothing. A launch has all the barriers, but
+        for one in a function that is not known here.
         """
         first, second = sorted((group.first for group in groups), key=lambda one: self._order[one.statement])
         placed = [poly for one in (first, second) for axis in one.axes if axis is not None for poly in axis]
         made_up = any(poly.mentions(kind) for poly in placed for kind in ("load", "unsigned", "param", "thread"))
-        if self.chosen or made_up or self.flow is not flow_of(self.program):
+        if self.chosen or made_up or self._unknown_waits or self.flow is not flow_of(self.program):
             return None
         example = examples_of(self.program).of(_touch(first), _touch(second), begins)
         if example is None:
@@ -558,6 +561,8 @@ class _Conflicts:
                         return "a subscript holds the result of an atomic"
                     if poly.mentions("load") or poly.mentions("unsigned"):
                         return "a subscript holds loaded data"
+        if self._maybe_parted(a.first.statement, b.first.statement):
+            return "a function that is not known here may hold a barrier between the two"
         if self._atomics:
             if self._won(a) and self._won(b):
                 return "both run only for one result of an atomic"
@@ -585,6 +590,14 @@ class _Conflicts:
                         if atomic is not None and tensor in (None, atomic.tensor.name):
                             return True
         return False
+
+    def _maybe_parted(self, a: ir.Statement, b: ir.Statement) -> bool:
+        """Whether what may be a barrier stands on a way from one to the other."""
+        return any(
+            call in self.flow.reached(one) and other in self.flow.reached(call)
+            for call in self._unknown_waits
+            for one, other in ((a, b), (b, a))
+        )
 
     def _ordered(self, a: ir.Statement, b: ir.Statement, mine: str | None) -> str | None:
         """A tensor on which both do an atomic, one after `a` and one before `b`, or the other way round.

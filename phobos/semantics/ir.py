@@ -290,11 +290,13 @@ class Unsupported(Expression):
     """A call that is known by name but not executed here (quantised, later levels, unknown callee).
 
     A tensor passed by name is an `Error` among the arguments. Always the value of a `Define` of a temporary, so that it
-    is found even where its result is used wrongly.
+    is found even where its result is used wrongly. `may_wait`: a grid barrier may be inside, for nothing is known of it
+    and it takes a tensor.
     """
 
     name: str
     arguments: tuple[Expression, ...]
+    may_wait: bool
 
 
 # --- statements ---------------------------------------------------------------------------------------
@@ -440,7 +442,8 @@ class AssumeUniform(Statement):
 
 @value
 class UnsupportedCall(Statement):
-    """A statement call that is known by name but not executed here."""
+    """A statement call that is known by name but not executed here; `may_wait` as in `Unsupported`."""
 
     name: str
     arguments: tuple[Expression, ...]
+    may_wait: bool

@@ -163,6 +163,17 @@ def statements_in(program: Program) -> tuple[ir.Statement, ...]:
 
 
 @fact
+def unknown_waits(program: Program) -> tuple[ir.Statement, ...]:
+    """Statements that call a function of which nothing is known, so that a grid barrier may be inside it."""
+    return tuple(
+        statement
+        for statement in statements_in(program)
+        if (isinstance(statement, ir.UnsupportedCall) and statement.may_wait)
+        or any(isinstance(one, ir.Unsupported) and one.may_wait for one in everything_in(statement))
+    )
+
+
+@fact
 def loads_of(program: Program) -> dict[ir.Statement, tuple[ir.Access, ...]]:
     """What each statement itself reads, as `loads_in` says."""
     return {statement: tuple(loads_in(statement)) for statement in statements_in(program)}

@@ -132,14 +132,16 @@ class _ItemParser(StatementParser):
             return None
         end = self._header_end(start)
         said = len(self.problems)
-        if kinds[start] == NAME:
+        is_foreign = kinds[start] == NAME
+        if is_foreign:
             word = self.list[start][2]
             meant = "fn" if word.startswith("f") or word == "def" else "kernel"
             self.problems.append(mistakes.misspelt_keyword(self.list[start], meant))
             self.kinds = kinds = kinds[:start] + KEYWORDS[meant] + kinds[start + 1 :]
         rule = "kernel_header" if kinds[start] == "K" else "function_header"
         header: KernelHeader | FunctionHeader = self.piece(rule, start, end)
-        del self.problems[said + 1 :]  # behind a word of another language, one message is enough
+        if is_foreign:
+            del self.problems[said + 1 :]  # behind a word of another language, one message is enough
         self.at = end
         if end < len(kinds) and kinds[end] == "{":
             return header

@@ -39,13 +39,14 @@ from phobos.check.rules.ph210_persistent_owns_one_tile import grid_decides, owne
 from phobos.check.walk import barriers_of, every
 from phobos.diagnostic import Diagnostic, Edit, Fix, Span
 from phobos.semantics import ir
+from phobos.semantics.walking import unknown_waits
 
 RULE = Rule.of(__name__, "info")
 
 
 def check(context: Context) -> Iterator[Diagnostic]:
     program = context.program
-    if not program.is_persistent or barriers_of(program) or grid_decides(program):
+    if not program.is_persistent or barriers_of(program) or unknown_waits(program) or grid_decides(program):
         return
     if any(True for _ in every(program, ir.Atomic)) or next(owned_stores(program), None) is not None:
         return  # blocks may wait for one another; or PH210 says what is wrong

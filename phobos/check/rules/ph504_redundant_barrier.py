@@ -54,6 +54,7 @@ from phobos.diagnostic import Diagnostic
 from phobos.semantics import ir
 from phobos.semantics.conflicts import meetings_of, separates
 from phobos.semantics.footprints import footprints_of
+from phobos.semantics.walking import unknown_waits
 
 RULE = Rule.of(__name__, "info")
 MOST_BARRIERS = 6  # of one kernel that are looked at,
@@ -65,7 +66,7 @@ def check(context: Context) -> Iterator[Diagnostic]:
     barriers = barriers_of(program)
     if not barriers or len(barriers) > MOST_BARRIERS or len(footprints_of(program)) > MOST_ACCESSES:
         return
-    if meetings_of(program) or any(unfounded(program)):
+    if meetings_of(program) or any(unfounded(program)) or unknown_waits(program):
         return  # what is wrong, or unknown, comes first
     by_place: dict[tuple[str | None, int], list[ir.Barrier]] = {}
     for barrier in barriers:
