@@ -28,6 +28,13 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ[CACHE] = folder
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
     os.environ["XDG_CACHE_HOME"] = os.environ[CACHE]
+    if config.pluginmanager.hasplugin("hypothesispytest"):
+        import hypothesis
+
+        # A machine that is busy with other things makes no test fail.
+        usual, slow = hypothesis.settings(), [hypothesis.HealthCheck.too_slow]
+        hypothesis.settings.register_profile("patient", usual, deadline=None, suppress_health_check=slow)
+        hypothesis.settings.load_profile("patient")
     # Colours and formats must not depend on where the tests run.
     for name in ("NO_COLOR", "FORCE_COLOR", "GITHUB_ACTIONS", "COLUMNS"):
         os.environ.pop(name, None)

@@ -53,7 +53,7 @@ def judged(phases: list[list[Step]]) -> bool:
 plain = st.builds(Step, st.sampled_from([LOAD, STORE, STORE]), st.integers(0, 3), st.integers(0, 1))
 
 
-@settings(max_examples=MANY // 2, deadline=None)
+@settings(max_examples=MANY // 2)
 @given(st.lists(st.lists(st.lists(plain, max_size=3), min_size=1, max_size=4), min_size=1, max_size=4), st.data())
 def test_the_verdict_is_the_references(phases: list[list[list[Step]]], data: st.DataObject) -> None:
     """Threads, each of any blocks, over phases; `limit` makes marks be wiped out now and then."""

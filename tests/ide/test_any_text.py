@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phobos.ide.hover import MOST_LINES, hover
@@ -26,7 +26,7 @@ TYPED = (
 
 
 @pytest.mark.filterwarnings("ignore:The recursion limit will not be reset")  # deep code is built deep, on purpose
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=120)
 @given(
     st.sampled_from(TEXTS), st.floats(0, 1), st.floats(0, 1), st.sampled_from(TYPED), st.sampled_from(sorted(ANSWERS))
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phobos.syntax.lines import LineIndex
@@ -116,7 +116,7 @@ def servers(request: pytest.FixtureRequest) -> Iterator[tuple[Wire, Wire, str]]:
         wire.kill()
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25)
 @given(st.lists(edits(), min_size=1, max_size=14))
 def test_any_order_of_edits_is_the_last_text(servers: tuple[Wire, Wire, str], steps: list[tuple[Any, ...]]) -> None:
     living, fresh, encoding = servers
@@ -133,7 +133,7 @@ def test_any_order_of_edits_is_the_last_text(servers: tuple[Wire, Wire, str], st
             living.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25)
 @given(st.lists(edits(), min_size=1, max_size=8))
 def test_a_delta_of_tokens_is_the_difference(servers: tuple[Wire, Wire, str], steps: list[tuple[Any, ...]]) -> None:
     living, _, encoding = servers

@@ -156,7 +156,7 @@ kernel k(X: tensor<f32>[N]) {
     data=st.data(),
     size=st.integers(1, 6),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_a_window_reads_and_writes_what_a_loop_over_cells_would(
     extents: list[int], data: st.DataObject, size: int
 ) -> None:

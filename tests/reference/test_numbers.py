@@ -141,7 +141,7 @@ def _nearest_bf16(values: np.ndarray) -> np.ndarray:
 
 
 @given(st.floats(1e-30, 1e30))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_f64_to_bf16_never_rounds_twice(x: float) -> None:
     ours = numbers.convert(np.float64(x), "f64", "bf16")
     assert float(ours) == float(_nearest_bf16(np.array(x)))
@@ -313,7 +313,7 @@ kernel k(Y: tensor<f64>[7], a: f16, b: bf16, c: f32, d: f64, e: i32, f: bool, g:
 
 @pytest.mark.parametrize("op", ["+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>"])
 @given(a=st.integers(-(2**63), 2**63 - 1), b=st.integers(-(2**63), 2**63 - 1))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_one_block_and_many_compute_the_same_integers(op: str, a: int, b: int) -> None:
     if op in ("/", "%") and b == 0:
         return
@@ -324,7 +324,7 @@ def test_one_block_and_many_compute_the_same_integers(op: str, a: int, b: int) -
 
 
 @given(a=st.integers(-(2**31), 2**31 - 1), b=st.integers(-(2**31), 2**31 - 1))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_one_block_and_many_wrap_i32_alike(a: int, b: int) -> None:
     for op in "+-*":
         with np.errstate(all="ignore"):

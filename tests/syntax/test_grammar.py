@@ -95,7 +95,7 @@ def lark() -> Lark:
 
 
 @given(files)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_lark_reads_whole_files_as_the_parser_does(nodes: list[Any]) -> None:
     text = "\n".join(show(n) for n in nodes)
     assert [sketch(n) for n in at_once(_lark(), text)] == nodes_of(text)

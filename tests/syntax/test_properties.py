@@ -29,7 +29,7 @@ TEXTS = st.one_of(CHARACTERS, FRAGMENTS, FRAGMENTS.map(lambda t: t.replace(" ", 
 
 
 @given(TEXTS)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_any_text_gives_a_tree_with_places_inside_it(text: str) -> None:
     end = 0
     for offset, item in parse(text).items:
@@ -57,7 +57,7 @@ def _inside(node: Any, lo: int, hi: int) -> None:
 
 
 @given(TEXTS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_no_significant_character_is_outside_the_items(text: str) -> None:
     rest = list(text.removeprefix("\ufeff"))
     shift = len(text) - len(rest)
@@ -68,7 +68,7 @@ def test_no_significant_character_is_outside_the_items(text: str) -> None:
 
 
 @given(files)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_parse_print_parse(nodes: list[Any]) -> None:
     text = "\n".join(show(n) for n in nodes)
     assert problems(text) == []
@@ -79,7 +79,7 @@ EDITS = st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 12), FRAGMENTS)
 
 
 @given(st.one_of(TEXTS, files.map(lambda ns: "\n".join(show(n) for n in ns))), EDITS)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 def test_edits_in_any_order_are_the_text_parsed_at_once(text: str, edits: list[tuple[int, int, str]]) -> None:
     forget()
     for place, length, new in edits:
@@ -124,7 +124,7 @@ def loose_texts(draw: Any) -> str:
 
 
 @given(loose_texts(), st.sampled_from([20, 40, 120]))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_formatting_keeps_meaning_and_comments_and_is_done_once(text: str, length: int) -> None:
     assert problems(text) == []
     formatted = format_text(text, length)
@@ -136,7 +136,7 @@ def test_formatting_keeps_meaning_and_comments_and_is_done_once(text: str, lengt
 
 
 @given(loose_texts(), st.integers(0, 10**6), st.integers(0, 60))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_formatting_a_range_keeps_meaning_and_the_lines_outside(text: str, place: int, length: int) -> None:
     start = place % (len(text) + 1)
     end = min(len(text), start + length)
@@ -154,7 +154,7 @@ def test_formatting_a_range_keeps_meaning_and_the_lines_outside(text: str, place
 
 
 @given(TEXTS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_formatting_any_text_formats_it_or_names_its_first_mistake(text: str) -> None:
     found = problems(text)
     try:
