@@ -89,3 +89,8 @@ class Diagnostic:
             related=tuple(replace(r, span=place(r.span)) for r in self.related),
             fix=fix,
         )
+
+
+def plural(number: int, noun: str) -> str:
+    """`1 block`, `2 blocks`: a number in a message."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

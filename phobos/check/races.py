@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from phobos.check.rule import Context
 from phobos.check.strides import strides_of
 from phobos.check.walk import barriers_of, called_from, places_of, same_place
-from phobos.diagnostic import Related, Span
+from phobos.diagnostic import Related, Span, plural
 from phobos.semantics import ir
 from phobos.semantics.conflicts import Conflict, aliases_of, meetings_of
 from phobos.semantics.footprints import Footprint, depends_on_constants
@@ -144,8 +144,10 @@ def witness_note(conflict: Conflict) -> tuple[str, ...]:
     cell = ", ".join(str(index) for index in witness.cell)
     sizes = "".join(f", {name} = {size}" for name, size in witness.sizes)
     one, other = witness.blocks
-    blocks = f"{witness.grid} block{'s' * (witness.grid != 1)}"
-    return (f"for example with {blocks}{sizes}: block {one} and block {other} both come to {tensor}[{cell}]",)
+    return (
+        f"for example with {plural(witness.grid, 'block')}{sizes}: "
+        f"block {one} and block {other} both come to {tensor}[{cell}]",
+    )
 
 
 def has_barrier(program: Program) -> bool:

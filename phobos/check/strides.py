@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 
 from phobos.check.walk import accesses_of, places_of
-from phobos.diagnostic import Span
+from phobos.diagnostic import Span, plural
 from phobos.semantics import ir
 from phobos.semantics.coverage import Covered, hangs_on_the_grid
 from phobos.semantics.grid_constants import grid_constants_of
@@ -189,7 +189,7 @@ def _flaw(values: Values, loop: LoopFact, spans: list[SpanIn], step: Poly) -> st
         for grid in GRIDS:
             flaw = _flaw_at(values, loop, found, step, grid)
             if flaw is not None:
-                left_out, shown_grid = flaw == "gap", f"{grid} block{'s' * (grid != 1)}"
+                left_out, shown_grid = flaw == "gap", plural(grid, "block")
                 return (
                     f"with {shown_grid}, cells of `{tensor}` between the rounds are left out"
                     if left_out

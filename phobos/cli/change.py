@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from phobos.check.fixes import add_ignores, fix_all
 from phobos.check.project import Source, write
-from phobos.check.render.text import enumerate_words, plural
+from phobos.check.render.text import enumerate_words
 from phobos.cli.output import document, unified, with_mark
+from phobos.diagnostic import plural
 
 if TYPE_CHECKING:
     from phobos.cli.check import Checked, configurations

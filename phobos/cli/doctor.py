@@ -13,6 +13,8 @@ from importlib import metadata
 from importlib.util import find_spec
 from typing import Any
 
+from phobos.diagnostic import plural
+
 EXAMPLE = """
 phobos doctor
 phobos doctor --json        for a bug report
@@ -51,8 +53,8 @@ def _cleared(arguments: argparse.Namespace) -> tuple[str, str]:
     from phobos.codegen import cache
     from phobos.runtime.tuning import keeping
 
-    compiled = f" ({_files(cache.clear())} removed just now)" if arguments.clear_cache else ""
-    tuned = f" ({_files(keeping.clear())} removed just now)" if arguments.clear_tuned else ""
+    compiled = f" ({plural(cache.clear(), 'file')} removed just now)" if arguments.clear_cache else ""
+    tuned = f" ({plural(keeping.clear(), 'file')} removed just now)" if arguments.clear_tuned else ""
     return compiled, tuned
 
 
@@ -174,8 +176,7 @@ def _tuning(cleared: str) -> dict[str, Any]:
     from phobos.runtime.tuning import keeping
 
     kept = keeping.kept()
-    winners = "1 winner" if kept.winners == 1 else f"{kept.winners} winners"
-    said = f"{winners} that launches use, {_files(kept.files)} in {kept.folder}{cleared}"
+    said = f"{plural(kept.winners, 'winner')} that launches use, {plural(kept.files, 'file')} in {kept.folder}{cleared}"
     return _folder("tuning", kept.folder, said, winners=kept.winners, files=kept.files)
 
 
@@ -183,7 +184,7 @@ def _cache(cleared: str) -> dict[str, Any]:
     from phobos.codegen import cache
 
     kept = cache.kept()
-    said = f"{_files(kept.files)} of compiled kernels, {kept.bytes / 1e6:.1f} MB, in {kept.folder}{cleared}"
+    said = f"{plural(kept.files, 'file')} of compiled kernels, {kept.bytes / 1e6:.1f} MB, in {kept.folder}{cleared}"
     return _folder("cache", kept.folder, said, files=kept.files, bytes=kept.bytes)
 
 
@@ -197,7 +198,3 @@ def _folder(part: str, folder: str, said: str, **more: Any) -> dict[str, Any]:
         return _found(part, "works", said, folder=folder, **more)
     mend = "export PHOBOS_CACHE=FOLDER, with one that can be written to"
     return _found(part, "broken", f"{said}: it cannot be written to, so nothing is kept", mend, folder=folder, **more)
-
-
-def _files(count: int) -> str:
-    return "1 file" if count == 1 else f"{count} files"

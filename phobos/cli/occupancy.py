@@ -17,7 +17,7 @@ from phobos.errors import CheckError, InputError, LaunchError
 if TYPE_CHECKING:
     from phobos.codegen.cards import Target
     from phobos.runtime.kernel import Kernel
-    from phobos.semantics.fusion import Fusion
+    from phobos.semantics.program import Program
 
 EXAMPLE = """
 phobos occupancy examples/staged.ph
@@ -125,36 +125,21 @@ def _row(
     }
 
 
-def _grid(program: Any, sizes: dict[str, int], resident: int | None) -> str:
-    from phobos.semantics.fusion import FusedProgram
-    from phobos.semantics.grid import GridDisagrees, GridUnknown, blocks_at, cap_at, useful_work_at
+def _grid(program: Program, sizes: dict[str, int], resident: int | None) -> str:
+    from phobos.semantics.fusion import FusedProgram, largest_phase_at
+    from phobos.semantics.grid import GridDisagrees, GridUnknown, blocks_at, persistent_blocks_at
 
-    constants = {name: constant.value for name, constant in program.constants.items()}
-    numbers = {**constants, **sizes}
-    if isinstance(program, FusedProgram):
-        return _workers(program.fusion, numbers, resident)
-    if not program.is_persistent:
-        try:
-            return " x ".join(str(n) for n in blocks_at(program, numbers))
-        except (GridUnknown, GridDisagrees, KeyError):
-            return "by the launch"
-    if resident is None:
-        return "resident"
-    useful, cap = useful_work_at(program, numbers), cap_at(program, numbers)
-    return str(min(n for n in (resident, useful, cap[0] if cap else None) if n is not None))
-
-
-def _workers(fusion: Fusion, numbers: dict[str, int], resident: int | None) -> str:
-    """Workers of a fusion: one for each block of its largest phase, where a barrier needs it no more than fit."""
-    from math import prod
-
-    from phobos.semantics.grid import GridDisagrees, GridUnknown, blocks_at
-
+    numbers = {**{name: constant.value for name, constant in program.constants.items()}, **sizes}
+    if program.is_persistent:
+        return "resident" if resident is None else str(persistent_blocks_at(program, numbers, resident))
+    needs_room = isinstance(program, FusedProgram) and len(program.fusion.phases) > 1
     try:
-        most = max(sum(prod(blocks_at(part, numbers)) for part in phase) for phase in fusion.members)
+        if not isinstance(program, FusedProgram):
+            return " x ".join(str(n) for n in blocks_at(program, numbers))
+        most = largest_phase_at(program, numbers)
     except (GridUnknown, GridDisagrees, KeyError):
-        return "by the launch" if resident is None or len(fusion.phases) == 1 else str(resident)
-    return str(most if resident is None or len(fusion.phases) == 1 else min(most, resident))
+        return str(resident) if needs_room and resident is not None else "by the launch"
+    return str(min(most, resident) if needs_room and resident is not None else most)
 
 
 def _print(rows: list[dict[str, Any]]) -> None:

@@ -6,6 +6,7 @@ Nothing is worked out here: every sentence words a fact that `phobos.semantics` 
 from __future__ import annotations
 
 from phobos.check.walk import barriers_of, every
+from phobos.diagnostic import plural
 from phobos.ide.describe import AXES, row_of
 from phobos.ide.document import Document, Place
 from phobos.language.attributes import DEFAULT_THREADS, WARP
@@ -295,7 +296,7 @@ def attribute_lines(document: Document, place: Place, program: Program, attribut
                 for c in constants
             ]
             space = points({c.name: c.choices for c in program.constants.values()})
-            lines.append(f"The whole space of this kernel has {space} point{'s' * (space != 1)}.")
+            lines.append(f"The whole space of this kernel has {plural(space, 'point')}.")
             return lines
         case "aligned":
             return [_promise_line(program, dim) for dim in sorted({p.dim for p in program.promises})]

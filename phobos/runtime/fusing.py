@@ -77,7 +77,7 @@ def arranged(bound: Bound, fusion: Fusion, options: LaunchOptions, resident: Cal
                 source = f"the blocks of its largest phase; {held} workers could be resident ({why})"
     except ScheduleError as error:
         raise refusal(bound.module, bound.unit, None, str(error), None) from None
-    placement = Placement(bound, work.launched, source, held, why, checks, ())
+    placement = Placement(bound, work.launched, source, held, checks, ())
     return Arranged(placement, work, kernels, _phase_plans(bound, fusion, kernels))
 
 

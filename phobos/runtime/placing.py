@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from operator import index
 from typing import SupportsIndex
 
+from phobos.diagnostic import plural
 from phobos.runtime.binding import Bound
 from phobos.runtime.faults import refusal
 from phobos.runtime.plan import Check
@@ -21,6 +22,7 @@ from phobos.semantics.grid import (
     cap_at,
     evaluate,
     grid_of,
+    persistent_blocks_at,
     useful_work_at,
 )
 from phobos.semantics.obligations import obligations_of
@@ -41,7 +43,6 @@ class Placement:
     grid: Extents
     source: str
     resident: int | None
-    resident_source: str
     checks: tuple[Check, ...]
     notes: tuple[str, ...]
 
@@ -111,7 +112,7 @@ def place(
     if barrier:
         held, why = resident(program)
         checks.append(_fits(bound, count, held, why))
-    return Placement(bound, count, source, held, why, tuple(checks), ())
+    return Placement(bound, count, source, held, tuple(checks), ())
 
 
 def _persistent(
@@ -137,7 +138,7 @@ def _persistent(
             asked, source = (value_, 1, 1), f"the grid constant {name}"
             held, why = resident(program)
             checks = [_fits(bound, asked, held, why), *_within_cells(bound, asked)]
-            return Placement(bound, asked, source, held, why, tuple(checks), tuple(notes))
+            return Placement(bound, asked, source, held, tuple(checks), tuple(notes))
         wanted = constants.get(name)
         if wanted is not None and asked is not None and wanted != asked[0]:
             raise refusal(
@@ -150,32 +151,26 @@ def _persistent(
         # Compile, ask, specialise, ask again, until the constant is the resident count.
         for _ in range(8):
             held, why = resident(bound.program)
-            count = asked[0] if asked is not None else _capped(bound, held)
+            count = asked[0] if asked is not None else persistent_blocks_at(bound.program, bound.sizes, held)
             if bound.program.constants[name].value == count:
                 break
             bound = rebuilt({**constants, name: count})
         notes.append(f"{name} = {count}, the grid")
         asked = (count, 1, 1)
         checks = [_fits(bound, asked, held, why), *_within_cells(bound, asked)]
-        return Placement(bound, asked, f"{why}; {name} is bound to it", held, why, tuple(checks), tuple(notes))
+        return Placement(bound, asked, f"{why}; {name} is bound to it", held, tuple(checks), tuple(notes))
     held, why = resident(program)
     if asked is not None:
         checks = [_fits(bound, asked, held, why), *_within_cells(bound, asked)]
-        return Placement(bound, asked, ASKED, held, why, tuple(checks), ())
-    count, source = held, f"resident blocks: {why}"
-    useful = useful_work_at(program, bound.sizes)
-    if useful is not None and useful < count:
-        count, source = useful, f"the useful work; {held} could be resident ({why})"
-    cap = cap_at(program, bound.sizes)
-    if cap is not None and cap[0] < count:
-        count = max(cap[0], 1)
-        source = f"a cell of `{cap[1].tensor.name}` for each block; {held} could be resident ({why})"
-    return Placement(bound, (count, 1, 1), source, held, why, tuple(_within_cells(bound, (count, 1, 1))), ())
-
-
-def _capped(bound: Bound, count: int) -> int:
-    cap = cap_at(bound.program, bound.sizes)
-    return count if cap is None else max(1, min(count, cap[0]))
+        return Placement(bound, asked, ASKED, held, tuple(checks), ())
+    count = persistent_blocks_at(program, bound.sizes, held)
+    source, cap = f"resident blocks: {why}", cap_at(program, bound.sizes)
+    if count < held:
+        by = "the useful work"
+        if cap is not None and count != useful_work_at(program, bound.sizes):
+            by = f"a cell of `{cap[1].tensor.name}` for each block"
+        source = f"{by}; {held} could be resident ({why})"
+    return Placement(bound, (count, 1, 1), source, held, tuple(_within_cells(bound, (count, 1, 1))), ())
 
 
 def _fits(bound: Bound, grid: Extents, held: int, why: str) -> Check:
@@ -185,9 +180,9 @@ def _fits(bound: Bound, grid: Extents, held: int, why: str) -> Check:
     if count > held:
         raise refusal(
             bound.module, bound.unit, "not-resident",
-            f"a grid of {count} blocks is not resident: {held} fit at once ({why})",
-            None, label=f"{count} blocks of {program.launch.threads} threads",
-            help=f"launch at most {held} blocks and let each take several tiles, in steps of `ctx.blocks.x`",
+            f"a grid of {plural(count, 'block')} is not resident: {held} fit at once ({why})",
+            None, label=f"{plural(count, 'block')} of {program.launch.threads} threads",
+            help=f"launch at most {plural(held, 'block')} and let each take several tiles, in steps of `ctx.blocks.x`",
         )  # fmt: skip
     return Check("all blocks are resident", f"{count} of at most {held} ({why})", None)
 
@@ -207,10 +202,10 @@ def _within_cells(bound: Bound, grid: Extents) -> list[Check]:
             axis = f"axis {cap.axis_of_tensor} of " if len(cap.tensor.extents) > 1 else ""
             raise refusal(
                 bound.module, bound.unit, "grid-too-large",
-                f"{count} blocks, but {axis}`{cap.tensor.name}` has {extent} "
-                f"{'cell' if extent == 1 else 'cells'} for their results", cap.span,
+                f"{plural(count, 'block')}, but {axis}`{cap.tensor.name}` has {plural(extent, 'cell')} for their "
+                "results", cap.span,
                 label="each block owns the cell of its own index here",
-                help=f"launch at most {extent} blocks, or give `{cap.tensor.name}` a cell for each",
+                help=f"launch at most {plural(extent, 'block')}, or give `{cap.tensor.name}` a cell for each",
             )  # fmt: skip
         checks.append(
             Check(f"a cell of `{cap.tensor.name}` for each block", f"{count} of {extent}", bound.line(cap.span))
@@ -232,7 +227,8 @@ def _within_masks(bound: Bound, grid: Extents) -> list[Check]:
                 continue
             raise refusal(
                 bound.module, bound.unit, "grid-too-large",
-                f"{grid[number]} blocks on axis {'xyz'[number]}, but {obligation.reason}, which is {most} here",
-                obligation.span, help=f"launch at most {most} blocks on that axis",
+                f"{plural(grid[number], 'block')} on axis {'xyz'[number]}, but {obligation.reason}, which is {most} "
+                "here",
+                obligation.span, help=f"launch at most {plural(most, 'block')} on that axis",
             )  # fmt: skip
     return []

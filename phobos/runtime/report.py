@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from phobos.diagnostic import Diagnostic
+from phobos.diagnostic import Diagnostic, plural
 from phobos.runtime.detections import Search
 from phobos.runtime.expect import Judged
 from phobos.runtime.kernel import Kernel
@@ -55,7 +55,7 @@ class Report:
         for diagnostic in self.findings:
             out.append(full(diagnostic, self.kernel.text, self.kernel.path, colour).rstrip("\n"))
         if self.findings:
-            out.append(f"nothing has run: {_count(len(self.findings), 'error')} of the checker")
+            out.append(f"nothing has run: {plural(len(self.findings), 'error')} of the checker")
         for name, held in self.outputs.items():
             shape = "x".join(map(str, held.shape))
             figures = "empty" if held.low is None else f"min {held.low:.7g}  max {held.high:.7g}  mean {held.mean:.7g}"
@@ -125,5 +125,3 @@ class Report:
         }
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

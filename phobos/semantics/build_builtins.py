@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from phobos.diagnostic import Related
+from phobos.diagnostic import Related, plural
 from phobos.language.builtins import Builtin, DtypeRule, ShapeRule
 from phobos.language.scalars import FLOATS, INTEGERS, REAL_INTEGERS, join
 from phobos.semantics import ir, shapes
@@ -78,7 +78,7 @@ def _arity(b: Build, node: tree.Call, entry: Builtin) -> bool:
         return False
     b.report(
         "PH107",
-        f"`{entry.name}` takes {wanted} argument{'s' if wanted != 1 else ''}, and {given} "
+        f"`{entry.name}` takes {plural(wanted, 'argument')}, and {given} "
         f"{'stand' if given != 1 else 'stands'} here",
         node,
         f"{given} of {wanted}",

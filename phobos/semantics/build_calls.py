@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from phobos.diagnostic import Edit, Fix, Related, Span
+from phobos.diagnostic import Edit, Fix, Related, Span, plural
 from phobos.language.builtins import BUILTINS, CORE, Builtin
 from phobos.language.near import nearest
 from phobos.language.scalars import INTEGERS
@@ -152,7 +152,7 @@ def inline(b: Build, node: tree.Call, function: tree.Function, *, used: bool) ->
         count, wanted = len(values), len(function.params)
         b.report(
             "PH107",
-            f"`{name}` takes {wanted} argument{'s' if wanted != 1 else ''}, and {count} "
+            f"`{name}` takes {plural(wanted, 'argument')}, and {count} "
             f"{'stand' if count != 1 else 'stands'} here",
             node,
             f"{count} of {wanted}",

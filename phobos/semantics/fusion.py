@@ -8,13 +8,14 @@ author has to.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import prod
 
 from phobos.diagnostic import Related, Span
 from phobos.semantics import ir
 from phobos.semantics.copying import Copier, copied, joined
 from phobos.semantics.footprints import footprints_of
-from phobos.semantics.grid import grid_of
+from phobos.semantics.grid import blocks_at, grid_of
 from phobos.semantics.module import Module, Unit
 from phobos.semantics.obligations import Obligation, obligations_of
 from phobos.semantics.ordering import Relation, relation, why_free, why_wait
@@ -107,6 +108,13 @@ class NotFusible(Exception):
 def parts_of(program: Program) -> tuple[Program, ...]:
     """The kernels that a program is made of: itself, or those of a fusion."""
     return program.fusion.programs if isinstance(program, FusedProgram) else (program,)
+
+
+def largest_phase_at(program: Program, sizes: Mapping[str, int]) -> int:
+    """The blocks of the largest phase of an ordinary kernel, which is one, or of a fusion. Raises GridUnknown and
+    GridDisagrees where the grid of a kernel does not follow from its text."""
+    phases = program.fusion.members if isinstance(program, FusedProgram) else ((program,),)
+    return max(sum(prod(blocks_at(part, sizes)) for part in phase) for phase in phases)
 
 
 def requirements_of(program: Program) -> tuple[Obligation, ...]:

@@ -158,6 +158,16 @@ def cap_at(program: Program, sizes: Mapping[str, int]) -> tuple[int, CellCap] | 
     return found
 
 
+def persistent_blocks_at(program: Program, sizes: Mapping[str, int], resident: int) -> int:
+    """How many blocks of a persistent kernel are launched where the caller does not say: a constant that is the grid by
+    its own value, else as many as are resident, have work and have a cell each."""
+    constant = next(iter(grid_of(program).constants), None)
+    if constant is not None and not constant.stride_form:
+        return constant.constant.value
+    useful, cap = useful_work_at(program, sizes), cap_at(program, sizes)
+    return max(1, min(n for n in (resident, useful, None if cap is None else cap[0]) if n is not None))
+
+
 def count_at(use: GridUse, sizes: Mapping[str, int]) -> int | None:
     """`ceil(extent / divisor)` of a use at these sizes."""
     extent, divisor = evaluate(use.extent, sizes), evaluate(use.divisor, sizes)
@@ -554,6 +564,7 @@ __all__ = [
     "evaluate",
     "grid_of",
     "has_one_axis",
+    "persistent_blocks_at",
     "show",
     "useful_work_at",
 ]

@@ -34,6 +34,17 @@ def test_emit_cuda_names_the_lines_of_the_file(capsys: pytest.CaptureFixture[str
     assert f'#line 25 "{STAGED}"' in text and 'extern "C" __global__ void __launch_bounds__(256)' in text
 
 
+@needs_nvrtc
+@pytest.mark.parametrize(("options", "blocks"), [((), "8"), (("--set", "BLOCKS=3"), "3")])
+def test_occupancy_has_the_grid_that_a_launch_would_have(
+    capsys: pytest.CaptureFixture[str], options: tuple[str, ...], blocks: str
+) -> None:
+    """Of a constant that is the grid: bound to what is resident in steps over it, and its own value in rounds."""
+    corpus = EXAMPLES.parent / "tests" / "corpus" / "grid_constant.ph"
+    strided, by_rounds = json.loads(printed(capsys, "occupancy", str(corpus), "--json", *options))
+    assert (strided["grid"], by_rounds["grid"]) == (str(strided["resident"]), blocks)
+
+
 def test_lines_are_those_of_the_text_whatever_ends_them(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "k.ph"
     file.write_bytes(Path(STAGED).read_bytes().replace(b"\n", b"\r"))

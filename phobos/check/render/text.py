@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from phobos.check.render.report import Listing, Report
-from phobos.diagnostic import SEVERITIES, Diagnostic, Severity, Span
+from phobos.diagnostic import SEVERITIES, Diagnostic, Severity, Span, plural
 from phobos.syntax.lines import LineIndex
 from phobos.value import value
 
@@ -217,10 +217,6 @@ def summary(report: Report) -> str:
     if report.baselined:
         line += f" {plural(report.baselined, 'finding')} in the baseline."
     return line + "\n"
-
-
-def plural(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def enumerate_words(words: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from phobos.diagnostic import plural
 from phobos.errors import InputError
 from phobos.runtime.cluster import shards
 from phobos.runtime.cluster.connect import Cluster
@@ -35,7 +36,7 @@ class Crew:
         self.workers = cluster.workers()
         self.runtime = shards.demand_alike(self.workers, self.device)
         self.on_gpu = self.runtime != shards.REFERENCE
-        many = "1 worker" if len(self.workers) == 1 else f"{len(self.workers)} workers"
+        many = plural(len(self.workers), "worker")
         board = f"; dashboard {cluster.dashboard}" if cluster.dashboard else ""
         self.words = f"{many}, {self.runtime}{board}"
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from phobos.diagnostic import plural
 from phobos.runtime.tracing.summary import tiles_of
-from phobos.runtime.tracing.words import count, named, time_of
+from phobos.runtime.tracing.words import named, time_of
 
 if TYPE_CHECKING:
     from phobos.runtime.tracing.summary import Residency, Summary
@@ -16,9 +17,9 @@ def text(summary: Summary) -> str:
     """Everything, ending without a line end."""
     trace, held = summary.trace, summary.residency
     unit = summary.unit
-    crossed = f", {count(trace.crossings, 'barrier')} crossed" if trace.crossings else ""
+    crossed = f", {plural(trace.crossings, 'barrier')} crossed" if trace.crossings else ""
     out = [
-        f"{trace.kernel} on {trace.device}: {count(trace.blocks, trace.noun)}{crossed}, "
+        f"{trace.kernel} on {trace.device}: {plural(trace.blocks, trace.noun)}{crossed}, "
         f"{time_of(summary.span, unit)} from the first start to the last end"
     ]
     out += [f"  {word:<11}{said}" for word, said in _rows(summary, held)]
@@ -35,8 +36,8 @@ def _rows(summary: Summary, held: Residency) -> list[tuple[str, str]]:
     if held.per_multiprocessor is not None:
         low, high = held.per_multiprocessor
         where = f", {low if low == high else f'{low} to {high}'} on each of {held.multiprocessors} multiprocessors"
-    waves = "one wave" if held.waves == 1 else f"{held.waves} waves, the last of {count(held.last_wave, trace.noun)}"
-    rows = [("resident", f"{held.at_once} of {count(trace.blocks, trace.noun)} at once{where}: {waves}")]
+    waves = "one wave" if held.waves == 1 else f"{held.waves} waves, the last of {plural(held.last_wave, trace.noun)}"
+    rows = [("resident", f"{held.at_once} of {plural(trace.blocks, trace.noun)} at once{where}: {waves}")]
     if trace.crossings:
         themselves = f", {summary.barriers:.1%} after the last has come" if unit == "ns" else ""
         rows.append(("waiting", f"{summary.waiting:.1%} of the time of all blocks is spent at barriers{themselves}"))
@@ -83,7 +84,7 @@ def _tiles_said(trace: Trace) -> list[str]:
     said = []
     for one in tiles_of(trace) or ():
         said.append(
-            f"{count(one['count'], 'block')} of `{one['kernel']}` on the workers, median "
+            f"{plural(one['count'], 'block')} of `{one['kernel']}` on the workers, median "
             f"{time_of(one['median'], trace.unit)}, longest {time_of(one['longest'], trace.unit)} "
             f"(block {one['slowest']} on worker {one['worker']})"
         )

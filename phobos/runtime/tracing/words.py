@@ -27,8 +27,3 @@ def grouped(number: int) -> str:
 def named(trace: Trace, block: int) -> str:
     """A block, and where it ran, if that is known."""
     return f"{trace.noun} {block}" + ("" if trace.processor is None else f" on multiprocessor {trace.processor[block]}")
-
-
-def count(number: int, noun: str) -> str:
-    """`1 block`, `2 blocks`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from phobos.diagnostic import plural
 from phobos.runtime.drawing import Drawing
 from phobos.runtime.tuning.judging import MEASURED, Row
 from phobos.runtime.tuning.keeping import folder, size_class
@@ -76,12 +77,12 @@ def _verdict(tuning: Tuning) -> list[str]:
             said += f", {tuning.speedup:.2f} times as fast as without tuning"
         out.append(said)
     if tuning.from_disk:
-        out.append(f"{_count(tuning.from_disk, 'row')} of an earlier run taken from disk (--fresh measures again)")
+        out.append(f"{plural(tuning.from_disk, 'row')} of an earlier run taken from disk (--fresh measures again)")
     if tuning.broken:
-        out.append(f"{_count(len(tuning.broken), 'variant')} went wrong: see above")
+        out.append(f"{plural(len(tuning.broken), 'variant')} went wrong: see above")
     if tuning.left:
         why = "interrupted" if tuning.interrupted else "the budget is spent"
-        out.append(f"{why}: {_count(tuning.left, 'variant')} not tried; the same command goes on with them")
+        out.append(f"{why}: {plural(tuning.left, 'variant')} not tried; the same command goes on with them")
     if tuning.kept is not None:
         sizes = size_class(tuning.sizes)
         user = "runs of the reference runtime" if tuning.device == "cpu" else "launches on this card"
@@ -95,8 +96,6 @@ def _numbers(numbers: dict[str, int]) -> str:
     return ", ".join(f"{name} = {number}" for name, number in numbers.items())
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 # --- the picture ----------------------------------------------------------------------------------------------

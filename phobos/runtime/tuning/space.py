@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from phobos.runtime.tuning.reading import field, whole_numbers
 from phobos.semantics import ir
-from phobos.semantics.fusion import FusedProgram
-from phobos.semantics.grid import GridDisagrees, GridUnknown, blocks_at, cap_at, grid_of, useful_work_at
+from phobos.semantics.fusion import FusedProgram, largest_phase_at
+from phobos.semantics.grid import GridDisagrees, GridUnknown, blocks_at, grid_of, persistent_blocks_at
 from phobos.semantics.program import Program
 from phobos.semantics.schedules import INTERLEAVED, PERSISTENT, Root
 from phobos.semantics.values import statements_of
@@ -150,16 +149,12 @@ def with_grids(
 def workers(program: Program, sizes: Mapping[str, int], per_sm: int, multiprocessors: int) -> int:
     """How many blocks a grid has with so many CTAs on each multiprocessor: never more than have work."""
     known = _known(program, sizes)
-    counts = [per_sm * multiprocessors]
+    resident = per_sm * multiprocessors
     if program.is_persistent:
-        useful, cap = useful_work_at(program, known), cap_at(program, known)
-        counts += [useful] if useful is not None else []
-        counts += [cap[0]] if cap is not None else []
-    else:
-        phases = program.fusion.members if isinstance(program, FusedProgram) else ((program,),)
-        with contextlib.suppress(GridUnknown, GridDisagrees):
-            counts.append(max(sum(math.prod(blocks_at(part, known)) for part in phase) for phase in phases))
-    return max(1, min(counts))
+        return persistent_blocks_at(program, known, resident)
+    with contextlib.suppress(GridUnknown, GridDisagrees):
+        resident = min(resident, largest_phase_at(program, known))
+    return max(1, resident)
 
 
 def _known(program: Program, sizes: Mapping[str, int]) -> dict[str, int]:
