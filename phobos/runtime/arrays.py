@@ -52,10 +52,29 @@ class Given:
         return True
 
     def overlaps(self, other: Given) -> bool:
-        """Whether the two may share memory: by address ranges."""
+        """Whether the two share memory; of matrices whose rows lie apart by different steps, whether they may."""
         if self.device != other.device or not self.nbytes or not other.nbytes:
             return False
-        return self.pointer < other.pointer + other.nbytes and other.pointer < self.pointer + self.nbytes
+        if not (self.pointer < other.pointer + other.nbytes and other.pointer < self.pointer + self.nbytes):
+            return False
+        (mine, length, step), (theirs, their_length, their_step) = self._rows, other._rows
+        if step and their_step and step != their_step:
+            return True
+        if not (pitch := step or their_step):
+            return True
+        # Row i of mine and row j of theirs meet where `apart + (j - i) * pitch` is above -their_length and below length.
+        apart = other.pointer - self.pointer
+        least = max(-(-(1 - their_length - apart) // pitch), 1 - mine)  # of j - i
+        return least < theirs and apart + least * pitch < length
+
+    @property
+    def _rows(self) -> tuple[int, int, int]:
+        """How many stretches without a gap the cells are, the bytes of one, and of a step to the next (0: it is one)."""
+        if len(self.shape) == 2 and self.shape[0] > 1:
+            length = self.shape[1] * SIZES[self.dtype]
+            if self.strides[0] != length:
+                return self.shape[0], length, self.strides[0]
+        return 1, self.nbytes, 0
 
 
 def describe(name: str, given: Any) -> Given:

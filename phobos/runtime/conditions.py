@@ -86,12 +86,14 @@ def writeable(bound: Bound) -> None:
 
 
 def barriers_brought(bound: Bound) -> list[Check]:
-    """Each barrier tensor: supplied by the runtime, or brought, and then i32 with its elements along the first axis.
+    """Each barrier tensor: supplied by the runtime, or brought, and then i32 with its elements along the first axis, in
+    memory that no other tensor has.
 
     Raises LaunchError. Whether the count of one that is brought is 0 only its memory tells.
     """
     checks: list[Check] = []
-    for name in sorted(barrier_tensors(bound.program)):
+    barriers = barrier_tensors(bound.program)
+    for name in sorted(barriers):
         held = bound.tensors.get(name)
         if held is None:
             checks.append(Check(f"barrier tensor `{name}`", "supplied by the runtime", None))
@@ -100,6 +102,9 @@ def barriers_brought(bound: Bound) -> list[Check]:
             raise bad_barrier(
                 bound, name, f"has shape {held.shape} of {held.dtype}, at least 2 elements of i32 are needed"
             )
+        for other, array in bound.tensors.items():
+            if other not in barriers and held.overlaps(array):
+                raise bad_barrier(bound, name, f"shares memory with `{other}`, and must be an array of its own")
         line = bound.line(bound.program.tensors[name].span)
         checks.append(Check(f"barrier tensor `{name}`", f"i32, {held.shape[0]} elements, brought", line))
     return checks

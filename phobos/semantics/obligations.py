@@ -196,16 +196,6 @@ def _overlaps(program: Program) -> Iterator[Obligation]:
             yield Obligation(
                 "no-overlap", "launch", footprint.access.span, footprint.access.calls, reason, (a, b), None, fine
             )
-    for barrier in _barriers_in(program):
-        for name, footprint in used.items():
-            pair = frozenset((barrier.tensor.name, name))
-            base = footprint.access.base
-            if pair not in seen and isinstance(base, ir.Tensor) and base.dtype == barrier.tensor.dtype:
-                seen.add(pair)
-                yield Obligation(
-                    "no-overlap", "launch", barrier.argument, barrier.calls,
-                    f"`{barrier.tensor.name}` and `{name}` must not overlap in memory", (barrier.tensor, base), None,
-                )
 
 
 def _races(program: Program) -> Iterator[Obligation]:

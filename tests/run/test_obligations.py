@@ -82,3 +82,27 @@ def test_every_kind_that_is_left_to_a_launch_is_broken_above() -> None:
         for one in launch_obligations_of(unit.program)
     }
     assert kinds == set(BROKEN)
+
+
+@pytest.mark.parametrize("at", [0, 62])
+def test_a_barrier_tensor_shares_memory_with_no_other_whatever_its_type(at: int) -> None:
+    x = numpy.zeros(64, numpy.float32)
+    kernel = phobos.kernel(TEXT, "staged")
+    with pytest.raises(LaunchError, match="`BAR` shares memory with `X`, and must be an array of its own") as refused:
+        kernel(x, x[at : at + 2].view(numpy.int32))
+    assert refused.value.kind == "bad-barrier-tensor" and not x.any()
+
+
+def test_halves_of_the_rows_of_one_matrix_do_not_overlap_and_shifted_ones_do() -> None:
+    text = """
+kernel halves(X: tensor<f32>[M, N], Y: tensor<f32>[M, N]) {
+  Y[ctx.block.x :+ 1, 0 :+ 32] = X[ctx.block.x :+ 1, 0 :+ 32] + X[0 :+ 1, 0 :+ 32]
+}
+"""
+    whole = numpy.ones((8, 64), numpy.float32)
+    kernel = phobos.kernel(text)
+    kernel(whole[:, :32], whole[:, 32:])
+    assert (whole[:, 32:] == 2).all() and (whole[:, :32] == 1).all()
+    for other in (whole[:, 1:33], whole[1:, 31:63], whole[:1, 31:63]):
+        with pytest.raises(LaunchError, match="share memory"):
+            kernel.plan(whole[: len(other), :32], other)
