@@ -62,14 +62,14 @@ class Given:
             return True
         if not (pitch := step or their_step):
             return True
-        # Row i of mine and row j of theirs meet where `apart + (j - i) * pitch` is above -their_length and below length.
+        # Row i here and row j there meet where `apart + (j - i) * pitch` is above -their_length and below length.
         apart = other.pointer - self.pointer
         least = max(-(-(1 - their_length - apart) // pitch), 1 - mine)  # of j - i
         return least < theirs and apart + least * pitch < length
 
     @property
     def _rows(self) -> tuple[int, int, int]:
-        """How many stretches without a gap the cells are, the bytes of one, and of a step to the next (0: it is one)."""
+        """How many stretches without a gap the cells are, the bytes of one, and of a step to the next (0 if alone)."""
         if len(self.shape) == 2 and self.shape[0] > 1:
             length = self.shape[1] * SIZES[self.dtype]
             if self.strides[0] != length:
