@@ -32,7 +32,6 @@ class Calling:
     """An unfinished call around the cursor: who is called, the offset of `(`, and which argument the cursor is in."""
 
     name: str
-    name_start: int
     open: int
     argument: int
     is_attribute: bool
@@ -253,8 +252,7 @@ def _calling(tokens: Tokens, count: int, frames: list[_Frame]) -> Calling | None
         # Where the cursor is inside a bracket of an argument, commas from there on are not ours.
         end = frames[number + 1].index if number + 1 < len(frames) else count
         commas = _commas(tokens, frame.index, end)
-        start = tokens.list[frame.index - 1][0]
-        return Calling(frame.name, start, tokens.list[frame.index][0], commas, frame.attribute is not None)
+        return Calling(frame.name, tokens.list[frame.index][0], commas, frame.attribute is not None)
     return None
 
 

@@ -242,7 +242,7 @@ def _result(
     return ir.BuiltinCall(b.span(node), b.calls, type_, entry.name, tuple(values))
 
 
-def _float(b: Build, node: tree.Expr, entry: Builtin, index: int, value: ir.Expression) -> bool:
+def _float(b: Build, node: tree.Expr, entry: Builtin, value: ir.Expression) -> bool:
     if not isinstance(value.type, ir.ErrorT) and value.type.dtype in FLOATS:
         return True
     b.report(
@@ -273,7 +273,7 @@ def _rank_two(b: Build, node: tree.Expr, entry: Builtin, value: ir.Expression) -
 
 def _map(b: Build, node: tree.Call, entry: Builtin, values: list[ir.Expression]) -> ir.Expression | None:
     (value,) = values
-    if not _float(b, node.arguments[0], entry, 0, value):
+    if not _float(b, node.arguments[0], entry, value):
         return None
     return _result(b, node, entry, value.type.dtype, shape_of(value), values)  # type: ignore[union-attr]
 
@@ -281,7 +281,7 @@ def _map(b: Build, node: tree.Call, entry: Builtin, values: list[ir.Expression])
 def _rows(b: Build, node: tree.Call, entry: Builtin, values: list[ir.Expression]) -> ir.Expression | None:
     (value,) = values
     argument = node.arguments[0]
-    if not _rank_two(b, argument, entry, value) or not _float(b, argument, entry, 0, value):
+    if not _rank_two(b, argument, entry, value) or not _float(b, argument, entry, value):
         return None
     if not need_static(b, value, argument, f"`{entry.name}`"):
         return None
@@ -302,10 +302,10 @@ def _transpose(b: Build, node: tree.Call, entry: Builtin, values: list[ir.Expres
 
 def _pow(b: Build, node: tree.Call, entry: Builtin, values: list[ir.Expression]) -> ir.Expression | None:
     left, right = values
-    if not _float(b, node.arguments[0], entry, 0, left):
+    if not _float(b, node.arguments[0], entry, left):
         return None
     if not (isinstance(left.type, ir.TileT) and isinstance(right.type, ir.ScalarT)) and not _float(
-        b, node.arguments[1], entry, 1, right
+        b, node.arguments[1], entry, right
     ):
         return None
     agreed = agree(b, node, "pow", left, right)

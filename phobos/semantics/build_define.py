@@ -38,7 +38,7 @@ def define(b: Build, node: tree.Let | tree.Var) -> None:
     if is_let and declared is None and value_node is not None and _view(b, node, value_node):
         return
     value = None if value_node is None else b.value(value_node)
-    type_ = _declared_type(b, node, declared, wraps, value)
+    type_ = _declared_type(declared, wraps, value)
     if value is not None and declared is not None:
         value = _fit(b, node, type_, wraps, value)
         if value is None:
@@ -65,9 +65,7 @@ def define(b: Build, node: tree.Let | tree.Var) -> None:
     _name(b, node.name, made)
 
 
-def _declared_type(
-    b: Build, node: tree.Let | tree.Var, declared: ir.Type | None, wraps: str | None, value: ir.Expression | None
-) -> ir.Type:
+def _declared_type(declared: ir.Type | None, wraps: str | None, value: ir.Expression | None) -> ir.Type:
     if declared is None:
         return ERROR if value is None else value.type
     if value is not None and wraps in REAL_INTEGERS and is_real_integer(value.type):

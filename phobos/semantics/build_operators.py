@@ -64,7 +64,7 @@ def binary(b: Build, node: tree.Node, op: str, left: ir.Expression, right: ir.Ex
     if shape is None:
         return b.error(node)
     if op in ("/", "%") and element(right.type) in INTEGERS:
-        by_zero(b, node, right)
+        by_zero(b, right)
     dtype = "bool" if op in ORDER or op in EQUALITY or op in LOGIC else element(left.type)
     assert dtype is not None
     type_: ir.Type = scalar_type(dtype) if shape == () else ir.TileT(dtype, shape)
@@ -124,7 +124,7 @@ def _beside_index(
         f"{type_text(left.type)} {op} {type_text(right.type)}",
         notes=("the result of an atomic, or of i8, u8 or i32, is a real integer: it joins only others and literals",),
         help="convert it with `i64(..)`, which gives an index",
-        fix=wrap_fix(b, real.span, "i64"),
+        fix=wrap_fix(real.span, "i64"),
     )
     return None
 
@@ -156,7 +156,7 @@ def _do_not_join(b: Build, node: tree.Node, op: str, left: ir.Expression, right:
             fix = Fix("make the literal a float", "safe", (Edit(integer.span, f"{integer.value}.0"),))
         else:
             help_ = f"convert the integer: `{dtype}(..)`"
-            fix = wrap_fix(b, integer.span, str(dtype))
+            fix = wrap_fix(integer.span, str(dtype))
     b.report(
         "PH104",
         f"`{op}` does not mix {type_text(lt)} and {type_text(rt)}",
@@ -167,7 +167,7 @@ def _do_not_join(b: Build, node: tree.Node, op: str, left: ir.Expression, right:
     )
 
 
-def wrap_fix(b: Build, span: Span, conversion: str) -> Fix | None:
+def wrap_fix(span: Span, conversion: str) -> Fix | None:
     """Put `conversion(..)` around a piece of text, where that text belongs to the item being built."""
     start, end = Span(span.owner, span.start, span.start), Span(span.owner, span.end, span.end)
     return Fix(f"convert with `{conversion}(..)`", "unsafe", (Edit(start, f"{conversion}("), Edit(end, ")")))
@@ -244,7 +244,7 @@ def shapes_text(length: shapes.Length) -> str:
     return shape_text((length,))[1:-1]
 
 
-def by_zero(b: Build, node: tree.Node, right: ir.Expression) -> None:
+def by_zero(b: Build, right: ir.Expression) -> None:
     """An integer division by a constant 0 (PH117), or by a constant that may be 0 (PH403)."""
     divisor = right.operand if isinstance(right, ir.Convert) else right
     if not isinstance(divisor.type, ir.ScalarT) or divisor.type.dtype not in INTEGERS:
@@ -308,7 +308,7 @@ def stored(
             )
         elif source in REAL_INTEGERS and dtype == "index":
             help_ = "convert it with `i64(..)`, which gives an index"
-            fix = wrap_fix(b, value.span, "i64")
+            fix = wrap_fix(value.span, "i64")
         elif "bool" in (source, dtype):
             help_ = "nothing converts to or from bool; compare, or choose with `where`"
         b.report(
@@ -350,7 +350,7 @@ def need_index(b: Build, value: ir.Expression, what: str, code: str = "PH104") -
             type_text(type_),
             notes=("the result of an atomic, or of i8, u8 or i32, is a real integer",),
             help="convert it with `i64(..)`, which gives an index",
-            fix=wrap_fix(b, value.span, "i64"),
+            fix=wrap_fix(value.span, "i64"),
         )
     else:
         b.report(

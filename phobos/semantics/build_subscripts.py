@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from phobos.diagnostic import Edit, Fix, Related
 from phobos.semantics import ir
 from phobos.semantics.build_context import Build
@@ -170,7 +172,7 @@ def access(b: Build, node: tree.Subscript, *, storing: bool = False) -> ir.Acces
     subs: list[ir.Sub] = []
     right = True
     for axis, index in enumerate(node.subscripts):
-        sub = _sub(b, node, index, base, axis, values)
+        sub = _sub(b, index, base, axis, values)
         if sub is None:
             right = False
         else:
@@ -200,20 +202,19 @@ def _axes(rank: int) -> str:
     return f"{rank} dimension{'s' if rank != 1 else ''}"
 
 
-def _sub(b: Build, node: tree.Subscript, index: tree.Index, base: Base, axis: int, values: object) -> ir.Sub | None:
-    assert hasattr(values, "__next__")
+def _sub(b: Build, index: tree.Index, base: Base, axis: int, values: Iterator[ir.Expression]) -> ir.Sub | None:
     match index:
         case tree.Point():
             point = next(values)
             return ir.PointSub(point) if need_index(b, point, "a subscript", "PH106") else None
         case tree.SpanOf():
-            first, length = next(values), next(values)
-            right = need_index(b, first, "the start of a slice", "PH106")
+            start, length = next(values), next(values)
+            right = need_index(b, start, "the start of a slice", "PH106")
             if not (need_index(b, length, "the length of a slice", "PH106") and right):
                 return None
             poly = b.poly(length)
             may_be_zero(b, length, "a length")
-            return _slice(b, index, first, length, poly, whole=False)
+            return _slice(b, index, start, length, poly, whole=False)
         case tree.Range(lo=None, hi=None):
             length = extent_expression(b, index, base, axis)
             zero = ir.IntLiteral(b.place(index.start, index.start), b.calls, INDEX, 0)

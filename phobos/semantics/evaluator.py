@@ -313,7 +313,7 @@ class Evaluator(Values):
             knowledge.homes["round", index] = index
         return index
 
-    def _head(self, statement: ir.For | ir.While, env: Env, index: int, parent: int) -> Env:
+    def _head(self, statement: ir.For | ir.While, env: Env, index: int) -> Env:
         """The environment at the start of any round; what the loop assigns is as guessed, or unknown."""
         head = dict(env)
         for variable in self._assigned_in(statement):
@@ -416,7 +416,7 @@ class Evaluator(Values):
             given.append(step - 1)
         self.knowledge.always[index] = tuple(given)
         inside = Context(context, known, index, None, statement, tuple(given), context.depth + 1)
-        head = self._head(statement, env, index, context.loop_index)
+        head = self._head(statement, env, index)
         body = dict(head)
         body[statement.variable] = current
         exits = _Exits([], [], [], [])
@@ -457,7 +457,7 @@ class Evaluator(Values):
     def _while(self, statement: ir.While, env: Env, context: Context) -> tuple[bool, Condition]:
         index = self._loop_index(statement, context)
         atom: Atom = ("round", index)
-        head = self._head(statement, env, index, context.loop_index)
+        head = self._head(statement, env, index)
         body = dict(head)
         self.knowledge.always[index] = ()
         unknown = LoopFact(statement, atom, None, None, None, None, None, index, context.loop_index)

@@ -16,7 +16,6 @@ from phobos.semantics.program import Program, fact
 from phobos.semantics.twoblocks import axes_of, cell_of
 from phobos.semantics.values import (
     Context,
-    Values,
     expressions_in,
     statements_in,
     symbolic_values_of,
@@ -70,7 +69,7 @@ def footprints_of(program: Program) -> tuple[Footprint, ...]:
                 if isinstance(expression, ir.VariableRef) and expression.variable in views:
                     note(statement, views[expression.variable], "load", expression)
                 elif isinstance(expression, ir.TensorRef):
-                    note(statement, _whole(expression, values), "load")
+                    note(statement, _whole(expression), "load")
         match statement:
             case ir.DefineView(variable=variable, access=access):
                 views[variable] = access
@@ -83,7 +82,7 @@ def footprints_of(program: Program) -> tuple[Footprint, ...]:
     return tuple(found)
 
 
-def _whole(reference: ir.TensorRef, values: Values) -> ir.Access:
+def _whole(reference: ir.TensorRef) -> ir.Access:
     zero = ir.IntLiteral(reference.span, reference.calls, ir.ScalarT("index"), 0)
     subs = tuple(ir.SliceSub(zero, zero, None, True) for _ in reference.tensor.extents)
     return ir.Access(reference.span, reference.calls, reference.tensor, subs)

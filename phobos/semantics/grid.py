@@ -277,7 +277,7 @@ def _axis(program: Program, values: Values, axis: int, read: bool) -> Axis:
                     offset.append(GridUse(extent - rest, width, access.span, access.calls))
             elif values.holds(rest, context) and values.holds(width - rest - length, context):
                 covering.append(GridUse(extent, width, access.span, access.calls))
-    uses = exact or _strides(program, values, axis) or covering or offset
+    uses = exact or _strides(program, axis) or covering or offset
     return Axis(True, tuple(uses), "" if uses else _why_unknown(program, axis))
 
 
@@ -314,7 +314,7 @@ def _pins(context: Context, axis: int) -> bool:
     return False
 
 
-def _strides(program: Program, values: Values, axis: int) -> list[GridUse]:
+def _strides(program: Program, axis: int) -> list[GridUse]:
     """`range(b * T, N, S * T)`, however it counts: the axis has S blocks."""
     symbolic = symbolic_values_of(program)
     block: Atom = ("block", axis)
@@ -479,7 +479,7 @@ def _useful(program: Program, values: Values) -> tuple[tuple[GridUse, ...], bool
             case ir.While(condition=condition) | ir.If(condition=condition):
                 if mentions(condition):
                     whole = values.condition(condition)
-                    fine = fine and _bounds_only(values, whole, context)
+                    fine = fine and _bounds_only(values, whole)
             case ir.Atomic(index=index, operands=operands):
                 fine = fine and not any(mentions(operand) for operand in operands)
                 if mentions(index):
@@ -536,7 +536,7 @@ def _bound_of(values: Values, part: Poly, context: Context) -> tuple[Poly, Poly]
     return None
 
 
-def _bounds_only(values: Values, condition: Condition, context: Context) -> bool:
+def _bounds_only(values: Values, condition: Condition) -> bool:
     """Whether a condition on the block only bounds a walk over the grid (`v < n`), counted where the walk is used."""
     if isinstance(condition, Truth):
         return True

@@ -290,7 +290,6 @@ _STRAY = {
 
 def _wanted(rule: str, failure: Failure, kinds: str, before: str) -> str:
     expected = failure.expected
-    at = failure.at
     if "LET" in expected:
         return "a statement"
     if "MISSING" in expected:
@@ -304,7 +303,7 @@ def _wanted(rule: str, failure: Failure, kinds: str, before: str) -> str:
             return "a number, a name, `true` or `false`"
         if "INT" in expected:
             return "a dimension (a name or a number)"
-        return _name_wanted(rule, before, at, kinds)
+        return _name_wanted(rule, before)
     words: list[str] = []
     operators = "PLUS" in expected
     for terminal, word in _SHOWN.items():
@@ -321,7 +320,7 @@ def _wanted(rule: str, failure: Failure, kinds: str, before: str) -> str:
     return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " or " + words[-1]
 
 
-def _name_wanted(rule: str, before: str, at: int, kinds: str) -> str:
+def _name_wanted(rule: str, before: str) -> str:
     match before:
         case ".":
             return "the name of a member"

@@ -52,7 +52,7 @@ def make(shape: Shape, tokens: list[Token], end: int, problems: list[SyntaxProbl
     """The node that `shape` makes of `tokens`; `end` is where an added token stands that comes after them all."""
     values: list[Any] = tokens
     if shape.added:
-        values = tokens + [_added(kind, index, tokens, end) for kind, index in shape.added]
+        values = tokens + [_added(index, tokens, end) for _, index in shape.added]
     else:
         values = tokens.copy()
     add = values.append
@@ -61,7 +61,7 @@ def make(shape: Shape, tokens: list[Token], end: int, problems: list[SyntaxProbl
     return values[-1]
 
 
-def _added(kind: str, index: int, tokens: list[Token], end: int) -> Token:
+def _added(index: int, tokens: list[Token], end: int) -> Token:
     """An empty token. It stands where the gap begins: behind the token before it."""
     at = tokens[index - 1][1] if index else (tokens[0][0] if tokens else end)
     return at, at, ""

@@ -87,7 +87,7 @@ class Workers:
                 self._begin(function, there, task, worker, limit_s, lost)
             if not (self._running or again or more):
                 return
-            for future, run in self._ended(limit_s):
+            for future, run in self._ended():
                 done += 1
                 yield run.task, self._result(future, limit_s)
             watch.look(done)
@@ -104,7 +104,7 @@ class Workers:
         until = monotonic() + limit_s + (0.0 if worker in self._answered else START_S)
         self._running[future] = _Run(task, worker, until, lost)
 
-    def _ended(self, limit_s: float) -> list[tuple[Any, _Run]]:
+    def _ended(self) -> list[tuple[Any, _Run]]:
         """Those that have a result or have taken too long, after waiting a little for one of them."""
         if self._running:
             some(self.cluster.client, list(self._running), TICK_S)
