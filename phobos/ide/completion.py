@@ -16,6 +16,7 @@ from phobos.language.builtins import BUILTINS, CORE, Builtin
 from phobos.language.members import AXES, MEMBERS
 from phobos.language.scalars import SCALARS
 from phobos.syntax import tree
+from phobos.syntax.tokens import NAME, tokens_of
 from phobos.value import value
 
 Kind = Literal[
@@ -96,15 +97,15 @@ class _Maker:
                 yield from self.scalars(0)
             case "dimension":
                 yield from self.names(("dimension", "constant"))
-            case "range":
-                yield self.keyword("range", 0)
+            case "range" | "in" | "else" | "hint":
+                yield from self.keywords(cursor.position, 0)
+            case "else-if":
+                yield self.keyword("if", 0)
             case "statement":
                 yield from self.keywords("statement")
                 if cursor.in_loop:
                     yield from self.keywords("loop")
                 yield from self.values(statement=True)
-            case "else":
-                yield self.keyword("else", 0)
             case "expression":
                 yield from self.values(statement=False)
             case _:
@@ -128,20 +129,23 @@ class _Maker:
                 yield self.keyword(word, rank)
 
     def attributes(self, mark: str) -> Iterator[Completion]:
-        written = set()
-        if isinstance(self.place.item.node, tree.Kernel):
-            written = {
-                a.name.text for a in self.place.item.node.attributes
-                if not a.name.start <= self.place.inside <= a.name.end
-            }  # fmt: skip
+        written = self.written_attributes()
         for entry in ATTRIBUTES.values():
             if entry.name in written and not entry.repeatable:
                 continue
             snippet = _ATTRIBUTE_SNIPPETS.get(entry.name, entry.name)
+            rank = 41 if entry.form == "any" else 40  # those without an effect here come last
             yield self.plain(
-                mark + entry.name, "attribute", entry.summary, entry.documentation, 40, mark + snippet,
+                mark + entry.name, "attribute", entry.summary, entry.documentation, rank, mark + snippet,
                 mark + entry.name,
             )  # fmt: skip
+
+    def written_attributes(self) -> set[str]:
+        """Those that stand before the kernel already, or before the place where it will."""
+        tokens = tokens_of(self.place.item.text)
+        head = tokens.kinds.partition("K")[0]
+        names = [tokens.list[at + 1] for at, kind in enumerate(head[:-1]) if kind == "@" and head[at + 1] == NAME]
+        return {text for start, end, text in names if not start <= self.place.inside <= end}
 
     def attribute_arguments(self) -> Iterator[Completion]:
         entry = ATTRIBUTES.get(self.cursor.attribute or "")
@@ -203,7 +207,11 @@ class _Maker:
         return [symbol for symbol in symbols.values() if symbol.kind in kinds and not self.being_declared(symbol)]
 
     def being_declared(self, symbol: Symbol) -> bool:
-        """Whether the cursor still stands in the statement that declares it: `let q = |`."""
+        """Whether the cursor still stands in what declares it: `let q = |`, `for i in range(|`, `tensor<f32>[N|`."""
+        if symbol.declared.start <= self.place.inside <= symbol.declared.end:
+            return True
+        if symbol.kind == "loop":
+            return "{" not in self.place.item.text[symbol.declared.end : self.place.inside]
         if symbol.kind not in ("let", "var"):
             return False
         calling = self.cursor.calling
@@ -239,7 +247,7 @@ class _Maker:
             yield from self.keywords("expression")
         if self.place.item.node is not None or self.cursor.in_kernel:
             yield self.plain(
-                "ctx", "member", "where this block runs", MEMBERS["block"].documentation, 15,
+                "ctx", "member", "where this block runs", MEMBERS["block"].documentation, 60 if statement else 15,
                 "ctx.${1|block,blocks|}.${2|x,y,z|}", "ctx.",
             )  # fmt: skip
 
@@ -251,7 +259,7 @@ class _Maker:
         if calling is None:
             return None
         if calling.name == "range":
-            return "index"
+            return ("index", "extent", "length")[min(calling.argument, 2)]
         builtin = BUILTINS.get(calling.name)
         if builtin is None or calling.argument >= len(builtin.parameters):
             return None
@@ -306,10 +314,11 @@ def _rank(kind: str, type: str, wanted: str | None) -> int:
     """How well a name fits; 0 is best. A name whose type is not known may fit."""
     tile, tensor = type.startswith("tile"), type.startswith("tensor")
     match wanted:
-        case "index" | "length":
+        case "index" | "length" | "extent":
             if type in _INTEGERS:
-                constant = kind == "constant"
-                return int(constant if wanted == "index" else not constant) + (kind in ("parameter", "dimension"))
+                best = {"length": "constant", "extent": "dimension"}.get(wanted)
+                given = int(kind in ("constant", "dimension", "parameter"))
+                return given if best is None else 0 if kind == best else 1 + given
             return 3 if not type or (tensor and "<i" in type) else 9
         case "tile" | "table":
             first, second = (tile, tensor) if wanted == "tile" else (tensor, tile)
@@ -317,7 +326,7 @@ def _rank(kind: str, type: str, wanted: str | None) -> int:
         case "condition":
             return 0 if "bool" in type else 1 if tile else 2
         case "statement":
-            return {"var": 0, "tensor": 0, "dimension": 2, "constant": 2}.get(kind, 1)
+            return 0 if kind in ("var", "tensor") else 60  # the others cannot be assigned
         case _:
             return {"parameter": 1, "tensor": 1, "dimension": 2, "constant": 2}.get(kind, 0)
 
@@ -342,8 +351,19 @@ def _written_type(place: Place, symbol: Symbol) -> str:
             return "index" if symbol.kind == "dimension" else ""
 
 
+_PRAGMAS = (
+    ("ignore", "ignore[CODE] reason", "Silences rules on this line, or, alone on a line, at the next statement.",
+     "ignore[${1:PH205}] ${2:why}"),
+    ("ignore-file", "ignore-file[CODE] reason", "Silences rules in the whole file. It stands above all code.",
+     "ignore-file[${1:PH205}] ${2:why}"),
+    ("assume", "assume uniform(NAME)",
+     "Promises that a name has one value for all blocks at the next statement; the reference runtime checks it.",
+     "assume uniform(${1:name})"),
+)  # fmt: skip
+
+
 def _rule_words(document: Document, place: Place) -> list[Completion] | None:
-    """Inside the brackets of `// phobos: ignore[`: codes and names of rules."""
+    """In a comment that speaks to us: what it can say; inside the brackets of an `ignore[`, the codes of rules."""
     import re
 
     from phobos.check import registry
@@ -351,7 +371,14 @@ def _rule_words(document: Document, place: Place) -> list[Completion] | None:
     offset = place.start + place.inside
     row = document.lines.line_of(offset)
     before = document.text[document.lines.starts[row] : offset]
-    found = re.search(r"//\s*phobos:\s*ignore(?:-file)?\s*\[[^\]]*?([A-Za-z][\w-]*)?$", before)
+    opening = re.search(r"//\s*phobos\s*:\s*([\w-]*)$", before)
+    if opening is not None:
+        range = Range(offset - len(opening[1]), offset)
+        return [
+            Completion(word, "keyword", range, form, about, word, snippet, 0)
+            for word, form, about, snippet in _PRAGMAS
+        ]
+    found = re.search(r"//\s*phobos\s*:\s*ignore(?:-file)?\s*\[[^\]]*?([A-Za-z][\w-]*)?$", before)
     if found is None:
         return None
     prefix = found[1] or ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from phobos.ide.document import Place
-from phobos.syntax.tokens import NAME, Token, Tokens, tokens_of
+from phobos.syntax.tokens import END, NAME, Token, Tokens, ends_statement, tokens_of
 from phobos.value import value
 
 Position = Literal[
@@ -18,12 +18,16 @@ Position = Literal[
     "result",  # behind `->`
     "scalar",  # inside `tensor<`, `tile<`
     "dimension",  # inside `tensor<..>[`, `tile<..>[`
+    "hint",  # inside `for<`
+    "in",  # behind the variable of a `for`
     "range",  # behind `in` of a `for`
     "declaration",  # a new name
     "statement",
     "expression",
-    "else",  # behind a `}` on the same line
+    "else",  # behind the `}` of an `if` on the same line
+    "else-if",  # behind `else`
     "comment",
+    "complete",  # behind what needs nothing more on its line: an operator or a line end comes
 ]
 
 
@@ -109,10 +113,13 @@ def _classify(tokens: Tokens, count: int, prefix: str, start: int, end: int) -> 
     calling = _calling(tokens, count, frames)
     inner = frames[-1] if frames else None
     previous = kinds[count - 1] if count else ""
+    new_line = count == 0 or _line_between(tokens.text, words[count - 1][1], start)
+    on_this_line = not new_line
+    if new_line and ends_statement(previous):
+        previous = END  # the last line end of a text is a token at its very end
     wanted: Literal["index", "length"] | None = None
     if inner is not None and inner.opener == "[" and inner.name not in (None, "tensor", "tile"):
         wanted = "length" if previous == "s" else "index"
-    new_line = count == 0 or _line_between(tokens.text, words[count - 1][1], start)
 
     def made(position: Position, path: tuple[str, ...] = (), attribute: str | None = None) -> Cursor:
         return Cursor(
@@ -138,20 +145,29 @@ def _classify(tokens: Tokens, count: int, prefix: str, start: int, end: int) -> 
         return made("type")
     if previous == "r":  # ->
         return made("result")
+    if previous == "<" and count >= 2 and kinds[count - 2] == "R":
+        return made("hint")
+    if previous == NAME and on_this_line and _is_loop_variable(tokens, count - 1):
+        return made("in")
     if previous == "N":  # in
         return made("range" if inner is None or inner.opener == "{" else "expression")
     if previous in ("L", "V", "R", "K", "F") and count:
         return made("declaration")
     if inner is not None and inner.opener == "(" and inner.head in ("K", "F"):
         return made("declaration" if previous in ("(", ",") else "comment")
-    if previous == "}" and not new_line and inner is not None:
-        return made("else")
+    if previous == "}" and on_this_line and inner is not None:
+        return made("else" if _closes_if(tokens, count - 1) else "complete")
+    if previous == "E" and inner is not None:
+        return made("else-if")
     if not frames or (inner is not None and inner.opener == "{" and not (in_kernel or in_function)):
         if previous in ("", "}", ";", ")") or new_line:
             return made("item")
         return made("item" if not heads else "statement")
     if inner is not None and inner.opener == "{" and previous in ("{", "}", ";", ""):
         return made("statement")
+    if on_this_line and (ends_statement(previous) or (previous == ">" and _type_word(tokens, count - 1))):
+        # A kernel's `return` takes nothing, a function's does.
+        return made("expression" if previous == "T" and in_function else "complete")
     return made("expression")
 
 
@@ -223,6 +239,22 @@ def _type_word(tokens: Tokens, close: int) -> str | None:
         if tokens.kinds[index] == "<" and index and tokens.list[index - 1][2] in ("tensor", "tile"):
             return tokens.list[index - 1][2]
     return None
+
+
+def _is_loop_variable(tokens: Tokens, index: int) -> bool:
+    """Whether a name stands where a `for` declares its variable: behind it, or behind its `<unroll 4>`."""
+    kinds = tokens.kinds
+    return index >= 1 and (kinds[index - 1] == "R" or (kinds[index - 1] == ">" and "R<" in kinds[index - 5 : index]))
+
+
+def _closes_if(tokens: Tokens, close: int) -> bool:
+    """Whether the `}` at index `close` ends the block of an `if`."""
+    depth = 0
+    for index in range(close, -1, -1):
+        depth += (tokens.kinds[index] == "}") - (tokens.kinds[index] == "{")
+        if depth == 0:
+            return _frames(tokens, index + 1)[-1].head == "I"
+    return False
 
 
 def _is_type_colon(tokens: Tokens, colon: int, inner: _Frame | None) -> bool:

@@ -48,7 +48,10 @@ KEYWORDS: dict[str, Keyword] = {
         "Counts from `lo` up to, not including, `hi`; `step` is 1 unless given. `for<unroll 4>` asks for unrolling.",
         "for ${1:i} in range(${2:0}, ${3:N}) {\n  $0\n}", "statement",
     ),
-    "in": Keyword("for NAME in range(lo, hi)", "Between a loop variable and its range.", "in", "never"),
+    "in": Keyword(
+        "for NAME in range(lo, hi)", "Between a loop variable and its range.",
+        "in range(${1:0}, ${2:N}) {\n  $0\n}", "in",
+    ),
     "while": Keyword(
         "while condition { ... }", "Repeats as long as the condition holds.",
         "while ${1:condition} {\n  $0\n}", "statement",
@@ -78,5 +81,5 @@ KEYWORDS: dict[str, Keyword] = {
         "Storage of one block. Every dim is known when compiled.",
         "tile<${1:f32}>[${2:16}, ${3:64}]", "type",
     ),
-    "unroll": Keyword("for<unroll 4> NAME in range(lo, hi)", "Asks that a loop be unrolled.", "unroll ${1:4}", "never"),
+    "unroll": Keyword("for<unroll 4> NAME in range(lo, hi)", "Asks that a loop be unrolled.", "unroll ${1:4}", "hint"),
 }  # fmt: skip

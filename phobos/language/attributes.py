@@ -15,7 +15,7 @@ class AttributeEntry:
 
     `form` is what it takes: "none"; "search" (`NAME in [..]`); "launch" (one to three integers); "dims"
     (`DIM = tile`); "option" (nothing, or one of `options`); "any" (accepted as it stands). `repeatable`: several
-    are merged. `constrains` says that it changes what a kernel means or may do, not only how fast it is.
+    are merged.
     """
 
     name: str

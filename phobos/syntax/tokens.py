@@ -142,6 +142,11 @@ def tokenize(text: str) -> Tokens:
     return Tokens(text, "".join(kinds), tokens, tuple(comments))
 
 
+def ends_statement(kind: str) -> bool:
+    """Whether a line end behind a token of this kind ends a statement."""
+    return kind in _ENDERS
+
+
 @lru_cache(maxsize=8)
 def tokens_of(text: str) -> Tokens:
     """`tokenize`, of an item that parser and editor answers ask for one after the other. Not to be changed."""
