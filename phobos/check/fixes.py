@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from phobos.check.configuration import Configuration
 from phobos.check.engine import findings
+from phobos.check.suppressions import MENDED
 from phobos.diagnostic import Diagnostic, Edit
 from phobos.syntax.lines import LineIndex
 from phobos.value import value
@@ -88,8 +89,8 @@ def add_ignores(text: str, found: Iterable[Diagnostic]) -> str:
     lines = LineIndex(text)
     by_row: dict[int, list[str]] = {}
     for diagnostic in found:
-        if diagnostic.code in ("PH001", "PH002", "PH003", "PH005", "PH901", "PH902", "PH903"):
-            continue  # those are mended, not silenced
+        if diagnostic.code in MENDED:
+            continue
         codes = by_row.setdefault(lines.line_of(diagnostic.span.start), [])
         if diagnostic.code not in codes:
             codes.append(diagnostic.code)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 
 from phobos.check.rule import FixedGrid
+from phobos.syntax.headers import header_lines, header_words
 
-_HEADER = re.compile(r"^[^\S\n]*//\s*run:(.*)$", re.MULTILINE)
 _GRID = re.compile(r"\d+(?:,\d+){0,2}\Z")
 
 
 def fixed_grid(text: str, kernel: str) -> FixedGrid | None:
     """The largest grid that a header fixes for `kernel`; one without `kernel=` speaks of the only kernel."""
     largest: FixedGrid | None = None
-    for found in _HEADER.finditer(text):
-        words = dict(word.split("=", 1) for word in found.group(1).split() if "=" in word)
+    for line in header_lines(text):
+        if line.key != "run":
+            continue
+        words = {word.key: word.given or "" for word in header_words(line)}
         if words.get("kernel", kernel) != kernel or not _GRID.match(words.get("grid", "")):
             continue
         blocks = tuple(int(part) for part in words["grid"].split(","))

@@ -18,6 +18,8 @@ from phobos.value import value
 
 MARK = "phobos"  # in any case of letters
 WORDS = ("ignore", "ignore-file", "assume")
+MENDED = frozenset(("PH001", "PH002", "PH003", "PH005", "PH901", "PH902", "PH903"))
+"""No suppression of these is offered: what does not parse, and what is wrong with a suppression itself, is mended."""
 
 
 @value

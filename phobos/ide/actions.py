@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
+from phobos.check.suppressions import MENDED
 from phobos.diagnostic import Diagnostic, Fix
 from phobos.ide.document import Document, Range
 from phobos.syntax import tree
+from phobos.syntax.pragmas import pragma_of
 from phobos.value import value
 
 Kind = Literal["fix", "fix-all", "source-fix-all", "suppress", "explain", "happen"]
@@ -39,10 +41,13 @@ def actions(document: Document, within: Range) -> list[Action]:
     found: list[Action] = []
     for finding in touched:
         if finding.fix is not None and finding.fix.edits and finding.fix.applicability != "display-only":
-            found.append(_fix(finding, finding.fix))
+            fix = _fix(finding, finding.fix)
+            if all((fix.title, fix.edits) != (other.title, other.edits) for other in found):
+                found.append(fix)  # several findings may ask for one and the same
     found.extend(_of_a_kind(document, touched))
     for finding in _once(touched):
-        found.append(_suppress(document, finding))
+        if finding.code not in MENDED:
+            found.append(_suppress(document, finding))
     for finding in _once(touched):
         kernel = _kernel_at(document, finding.span.start)
         if kernel and finding.code in HAPPENS:
@@ -125,12 +130,14 @@ def _suppress(document: Document, finding: Diagnostic) -> Action:
     start = lines.starts[row]
     text = lines.line_text(row)
     indent = text[: len(text) - len(text.lstrip())]
-    above = lines.line_text(row - 1) if row else ""
-    mark = "phobos: ignore["
+    above = lines.line_text(row - 1).rstrip() if row else ""
+    begins = lines.starts[row - 1] + len(above) - len(above.lstrip()) if row else 0
+    comment = tree.Comment(begins, begins + len(above.lstrip()), above.lstrip())
+    pragma = pragma_of(comment)
     edit: TextEdit
-    if row and above.strip().startswith("//") and mark in above and "]" in above[above.index(mark) :]:
-        close = lines.starts[row - 1] + above.index("]", above.index(mark))
-        edit = (close, close, f", {finding.code}")
+    if pragma is not None and pragma.kind == "ignore" and pragma.words:
+        last = pragma.words[-1].end
+        edit = (last, last, f", {finding.code}")
     else:
         ending = "\r\n" if "\r\n" in document.text else "\n"
         edit = (start, start, f"{indent}// phobos: ignore[{finding.code}]{ending}")

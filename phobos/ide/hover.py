@@ -13,7 +13,7 @@ from phobos.ide import facts
 from phobos.ide.describe import LEVELS, Meaning, chain_of, level_at, level_of, meaning, type_of, type_text
 from phobos.ide.document import Document, Place, Range
 from phobos.ide.keywords import KEYWORDS
-from phobos.ide.names import ASSUME, Symbol, Use
+from phobos.ide.names import Symbol, Use
 from phobos.ide.rules import rule_page
 from phobos.ide.walk import path_to
 from phobos.language.attributes import ATTRIBUTES
@@ -26,10 +26,10 @@ from phobos.semantics.levels import Level
 from phobos.semantics.program import Program
 from phobos.semantics.uniformity import uniformity_of
 from phobos.syntax import tree
+from phobos.syntax.pragmas import pragma_of
 from phobos.value import value
 
 MOST_LINES = 32
-_RULE_WORD = re.compile(r"[A-Za-z][\w-]*")
 
 
 @value
@@ -70,24 +70,23 @@ def _screenful(markdown: str) -> str:
 def _comment(document: Document, place: Place) -> Found | None:
     for comment in place.item.comments:
         if comment.start <= place.inside <= comment.end:
-            at = place.inside - comment.start
-            suppression = re.match(r"//\s*phobos:\s*ignore(?:-file)?\s*\[(?P<words>[^\]]*)", comment.text)
-            if suppression is not None and suppression.start("words") <= at <= suppression.end("words"):
-                for word in _RULE_WORD.finditer(comment.text, suppression.start("words"), suppression.end("words")):
-                    if word.start() <= at <= word.end():
-                        page = rule_page(word.group())
-                        start = comment.start + word.start()
-                        return (place.range(start, start + len(word.group())), [page]) if page else None
-            assumption = ASSUME.match(comment.text)
-            if assumption is not None:
+            pragma = pragma_of(comment)
+            if pragma is None:
+                return None
+            if pragma.kind == "assume-uniform":
                 use = place.names.at(place.inside)
                 if use is not None:
                     return _name(document, place, use)
                 text = (
-                    f"Promises that `{assumption['what'].strip()}` has one value for all blocks at the next statement. "
+                    f"Promises that `{pragma.words[0].text}` has one value for all blocks at the next statement. "
                     "The reference runtime checks it (`assumption-broken`)."
                 )
                 return place.range(comment.start, comment.end), ["**assume uniform**", text]
+            if pragma.kind in ("ignore", "ignore-file"):
+                for word in pragma.words:
+                    if word.start <= place.inside <= word.end:
+                        page = rule_page(word.text)
+                        return (place.range(word.start, word.end), [page]) if page else None
             return None
     return None
 
@@ -172,19 +171,15 @@ def _member(document: Document, place: Place, program: Program | None, member: t
 
 def _name(document: Document, place: Place, use: Use) -> Found | None:
     range = place.range(use.start, use.end)
-    if use.role == "call" and use.symbol is None:
-        builtin = BUILTINS.get(use.name)
-        function = document.function(use.name)
-        if builtin is not None and (builtin.core or function is None):
-            return range, _builtin(document, place, use, builtin)
-        if function is not None:
-            return range, _function(document, function)
-        return None
     symbol = use.symbol
     if symbol is None:
         if use.name == "ctx":
             return range, ["```phobos\nctx\n```", CTX]
-        return None
+        builtin = BUILTINS.get(use.name)  # also before its `(` is typed
+        function = document.function(use.name)
+        if builtin is not None and (builtin.core or function is None):
+            return range, _builtin(document, place, use, builtin)
+        return None if function is None else (range, _function(document, function))
     match symbol.kind:
         case "kernel":
             return range, _kernel(document, place)
@@ -201,7 +196,8 @@ def _builtin(document: Document, place: Place, use: Use, builtin: Builtin) -> li
     program = document.program(place)
     if program is None or place.item.node is None:
         return sections
-    call = next((n for n in reversed(path_to(place.item.node, use.start)) if isinstance(n, tree.Call)), None)
+    path = path_to(place.item.node, use.start) if use.role == "call" else []
+    call = next((n for n in reversed(path) if isinstance(n, tree.Call)), None)
     if call is None:
         return sections
     if builtin.effect == "barrier":

@@ -8,11 +8,10 @@ import re
 from phobos.check import registry
 from phobos.check.rule import url
 from phobos.ide.document import Document, Range
+from phobos.syntax.headers import header_lines
+from phobos.syntax.pragmas import pragmas
 from phobos.value import value
 
-_SUPPRESSION = re.compile(r"//\s*phobos:\s*ignore(?:-file)?\s*\[(?P<words>[^\]\r\n]*)")
-_WORD = re.compile(r"[A-Za-z][\w-]*")
-_FILE = re.compile(r"^[ \t]*//[ \t]*run:[^\r\n]*", re.MULTILINE)
 _FILE_NAME = re.compile(r"=@([^\s:]+)")
 
 
@@ -28,13 +27,17 @@ class Link:
 
 def links(document: Document) -> list[Link]:
     found: list[Link] = []
-    for suppression in _SUPPRESSION.finditer(document.text):
-        for word in _WORD.finditer(document.text, suppression.start("words"), suppression.end("words")):
-            code = registry.code_of(word.group())
-            if code is not None:
-                found.append(Link(Range(word.start(), word.end()), url(code), registry.names()[code], False))
-    for header in _FILE.finditer(document.text):
-        for name in _FILE_NAME.finditer(document.text, header.start(), header.end()):
+    for start, item in document.items:
+        for pragma in pragmas(item.comments):
+            if pragma.kind in ("ignore", "ignore-file"):
+                for word in pragma.words:
+                    code = registry.code_of(word.text)
+                    if code is not None:
+                        range = Range(start + word.start, start + word.end)
+                        found.append(Link(range, url(code), registry.names()[code], False))
+    for line in header_lines(document.text):
+        for name in _FILE_NAME.finditer(line.text if line.key == "run" else ""):
             path = os.path.normpath(os.path.join(os.path.dirname(document.path), name[1]))
-            found.append(Link(Range(name.start(1), name.end(1)), path, "open this file", True))
+            range = Range(line.start + name.start(1), line.start + name.end(1))
+            found.append(Link(range, path, "open this file", True))
     return sorted(found, key=lambda link: link.range.start)

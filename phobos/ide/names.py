@@ -7,19 +7,17 @@ item's first character, as in the tree; an item is pure in its text, so its name
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Literal
 
 from phobos.ide.keeping import kept
 from phobos.syntax import tree
+from phobos.syntax.pragmas import pragma_of
 from phobos.value import value
 
 Kind = Literal["kernel", "function", "tensor", "tile", "parameter", "dimension", "constant", "let", "var", "loop"]
 Role = Literal["declare", "read", "write", "update", "call", "attribute"]
 
-ASSUME = re.compile(r"//\s*phobos:\s*assume\s+uniform\s*\((?P<what>.*)\)")
-IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
 @value
@@ -297,15 +295,14 @@ class _Reader:
     def comments(self) -> None:
         """`// phobos: assume uniform(x)` names what it speaks of as the statement below it would."""
         for comment in self.item.comments:
-            found = ASSUME.match(comment.text)
-            if found is None:
+            pragma = pragma_of(comment)
+            if pragma is None or pragma.kind != "assume-uniform":
                 continue
             known = Names(tuple(self.symbols), ()).visible(comment.start)
-            for word in IDENTIFIER.finditer(found["what"]):
-                start = comment.start + found.start("what") + word.start()
-                symbol = known.get(word.group())
+            for word in pragma.words:
+                symbol = known.get(word.text)
                 if symbol is not None:
-                    self.uses.append(Use(start, start + len(word.group()), word.group(), "read", symbol, None))
+                    self.uses.append(Use(word.start, word.end, word.text, "read", symbol, None))
 
 
 class _Scope:

@@ -13,14 +13,10 @@ from phobos.ide.document import Document, Place, Range
 from phobos.ide.names import Kind, Role, Symbol, Use
 from phobos.language.builtins import BUILTINS
 from phobos.syntax import tree
+from phobos.syntax.headers import FUSED, header_lines, header_words
 from phobos.value import value
 
-_HEADER = re.compile(r"^[ \t]*//[ \t]*(?P<key>run|expect):(?P<rest>[^\r\n]*)", re.MULTILINE)
-_PAIR = re.compile(r"(?P<key>[^\s=]+)=(?P<value>\S*)")
-_OPTIONS = frozenset((
-    "kernel", "grid", "resident", "schedule", "l2_group",
-    "device", "detect", "scheduler", "seed", "timeout",
-))  # fmt: skip
+_EXPECTED = re.compile(r"\s*([^\W\d]\w*)\s*(?=\[|sha256\s*=)")
 
 
 @value
@@ -169,70 +165,77 @@ def _source(place: Place, value: tree.Expr) -> Symbol | None:
 
 
 @value
-class _Word:
-    """A name in a `// run:` or `// expect:` line. `kernel` is who the line speaks of; None: the file's only one."""
+class HeaderName:
+    """A name in a `// run:` or `// expect:` line, and the kernels that the line speaks of.
+
+    `kernels` is None for the file's only one. `bare`: it stands where the name of an option of the run could stand.
+    """
 
     range: Range
     text: str
-    kernel: str | None
+    line: int
+    kernels: tuple[str, ...] | None
     is_kernel: bool
+    bare: bool
 
 
-def _words(document: Document) -> Iterator[_Word]:
-    kernel: str | None = None
-    for line in _HEADER.finditer(document.text):
-        base = line.start("rest")
-        if line["key"] == "run":
-            pairs = list(_PAIR.finditer(line["rest"]))
-            kernel = next((pair["value"] for pair in pairs if pair["key"] == "kernel"), None)
-            for pair in pairs:
-                if pair["key"] == "kernel":
-                    at = base + pair.start("value")
-                    for name in pair["value"].split("+"):
-                        yield _Word(Range(at, at + len(name)), name, kernel, True)
-                        at += len(name) + 1
-                elif pair["key"] not in _OPTIONS:
-                    name = pair["key"].removeprefix("arg.")
-                    at = base + pair.end("key") - len(name)
-                    yield _Word(Range(at, at + len(name)), name, kernel, False)
-        else:
-            found = re.match(r"\s*([A-Za-z_]\w*)\s*(?=\[|sha256=)", line["rest"])
+def header_names(document: Document) -> Iterator[HeaderName]:
+    """Every name in the header of the file that can stand for a kernel or for something of one."""
+    kernels: tuple[str, ...] | None = None
+    for line in header_lines(document.text):
+        if line.key == "expect":
+            found = _EXPECTED.match(line.text)
             if found is not None:
-                at = base + found.start(1)
-                yield _Word(Range(at, at + len(found[1])), found[1], kernel, False)
+                at = line.start + found.start(1)
+                yield HeaderName(Range(at, at + len(found[1])), found[1], line.line, kernels, False, False)
+            continue
+        words = header_words(line)
+        given = next((word.given for word in words if word.key == "kernel"), None)
+        kernels = tuple(given.split(FUSED)) if given else None
+        for word in words:
+            if word.key == "kernel":
+                at = word.end + len("=")
+                for name in kernels or ():
+                    yield HeaderName(Range(at, at + len(name)), name, line.line, kernels, True, False)
+                    at += len(name) + len(FUSED)
+            elif not word.is_option:
+                at = word.end - len(word.name)
+                yield HeaderName(Range(at, word.end), word.name, line.line, kernels, False, at == word.start)
 
 
-def _kernels(document: Document, word: _Word) -> list[Place]:
-    kernels = [p for p in document.places() if isinstance(p.item.node, tree.Kernel)]
-    if word.kernel is None:
-        return kernels if len(kernels) == 1 else []
-    named = word.kernel.split("+")
-    return [p for p in kernels if isinstance(p.item.node, tree.Kernel) and p.item.node.name.text in named]
+def header_subjects(document: Document, name: HeaderName) -> list[Subject]:
+    """What a name in the header stands for: in a fusion, one of each kernel that has it."""
+    places = [place for place in document.places() if isinstance(place.item.node, tree.Kernel)]
+    if name.kernels is None:
+        places = places if len(places) == 1 else []
+    found = []
+    for place in places:
+        if name.kernels is None or _own_name(place) in name.kernels:
+            symbol = next((s for s in place.names.symbols if s.name == name.text and _fits(s, name)), None)
+            if symbol is not None:
+                found.append(Subject(place, symbol))
+    return found
 
 
-def _header_symbol(place: Place, word: _Word) -> Symbol | None:
-    for symbol in place.names.symbols:
-        if symbol.name == word.text:
-            if symbol.kind == "kernel" and word.is_kernel:
-                return symbol
-            if symbol.kind in ("tensor", "parameter", "dimension", "constant") and not word.is_kernel:
-                return symbol
-    return None
+def _fits(symbol: Symbol, name: HeaderName) -> bool:
+    kinds = ("kernel",) if name.is_kernel else ("tensor", "parameter", "dimension", "constant")
+    return symbol.kind in kinds
+
+
+def _own_name(place: Place) -> str:
+    assert place.item.node is not None
+    return place.item.node.name.text
 
 
 def _header_subject(document: Document, offset: int) -> Subject | None:
-    for word in _words(document):
-        if word.range.start <= offset <= word.range.end:
-            for place in _kernels(document, word):
-                symbol = _header_symbol(place, word)
-                if symbol is not None:
-                    return Subject(place, symbol)
+    for name in header_names(document):
+        if name.range.start <= offset <= name.range.end:
+            return next(iter(header_subjects(document, name)), None)
     return None
 
 
 def _in_headers(document: Document, subject: Subject) -> Iterator[Range]:
-    for word in _words(document):
-        if word.text == subject.symbol.name:
-            for place in _kernels(document, word):
-                if place.start == subject.place.start and _header_symbol(place, word) is subject.symbol:
-                    yield word.range
+    for name in header_names(document):
+        same = name.text == subject.symbol.name
+        if same and any(found.symbol is subject.symbol for found in header_subjects(document, name)):
+            yield name.range

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from phobos.ide.document import Document, Range
 from phobos.ide.names import Symbol, Use
-from phobos.ide.references import Subject, occurrences_of, subject_at, use_at
+from phobos.ide.references import Subject, header_names, header_subjects, occurrences_of, subject_at, use_at
 from phobos.language.builtins import BUILTINS
 from phobos.syntax import tree
+from phobos.syntax.headers import OPTIONS
 from phobos.syntax.tokens import KEYWORDS, NAME, tokenize
 
 
@@ -36,9 +37,37 @@ def rename(document: Document, offset: int, name: str) -> list[Range]:
         raise RenameRefused(f"`{name}` is not a name: letters, digits and `_`, not beginning with a digit")
     if name == "ctx":
         raise RenameRefused("`ctx` is the kernel's context; nothing else can have this name")
+    shared = _shared(document, subject)
     if name != subject.symbol.name:
-        _refuse_clashes(document, subject, name)
-    return [found.range for found in occurrences_of(document, subject)]
+        for each in shared:
+            _refuse_clashes(document, each, name)
+        _refuse_option(document, shared, name)
+    places = {found.range.start: found.range for each in shared for found in occurrences_of(document, each)}
+    return [places[start] for start in sorted(places)]
+
+
+def _shared(document: Document, subject: Subject) -> list[Subject]:
+    """What is to keep one name: of kernels that are launched as one, all that a word of the header stands for."""
+    found = [subject]
+    groups = [header_subjects(document, name) for name in header_names(document) if name.text == subject.symbol.name]
+    for known in found:  # which grows on the way
+        for group in groups:
+            if any(each.symbol is known.symbol for each in group):
+                found.extend(each for each in group if all(each.symbol is not other.symbol for other in found))
+    return found
+
+
+def _refuse_option(document: Document, shared: list[Subject], name: str) -> None:
+    if name not in OPTIONS:
+        return
+    for written in header_names(document):
+        if written.bare and written.text == shared[0].symbol.name:
+            found = header_subjects(document, written)
+            if any(one.symbol is each.symbol for one in found for each in shared):
+                raise RenameRefused(
+                    f"`{name}=` in a `// run:` line is an option of the run: write `arg.{written.text}=` for "
+                    f"`{written.text}=` in line {written.line} first"
+                )
 
 
 def _subject(document: Document, offset: int) -> Subject:

@@ -9,13 +9,9 @@ import re
 from typing import Literal
 
 from phobos.errors import InputError
-from phobos.syntax.lines import LineIndex
+from phobos.syntax.headers import HeaderLine, header_lines, header_words
 from phobos.value import value
 
-OPTIONS = ("grid", "resident", "schedule", "l2_group", "device", "detect", "scheduler", "seed", "timeout", "order")
-
-_RUN = re.compile(r"\s*//\s*run:(.*)$")
-_EXPECT = re.compile(r"\s*//\s*expect:(.*)$")
 _SHA = re.compile(r"([^\W\d]\w*)\s+sha256\s*=\s*([0-9a-fA-F]{64})\Z")
 _CELL = re.compile(r"([^\W\d]\w*)\s*\[([^\]]*)\]\s*=\s*(\S+)\Z")
 _FAULT = re.compile(r"fault\s*=\s*([a-z-]+)\Z")
@@ -38,7 +34,7 @@ class Expectation:
 class Run:
     """One `// run:` line with the expectations up to the next. Without a header `line` is 0 and all is empty.
 
-    `options` are those of `OPTIONS`, `names` extents, constants and parameters, both as written.
+    `options` are those of `syntax.headers`, `names` extents, constants and parameters, both as written.
     """
 
     line: int
@@ -56,42 +52,37 @@ class Run:
 def runs_of(path: str, text: str) -> tuple[Run, ...]:
     """The runs that a file asks for, in order; none where it has no header. Raises InputError with the line."""
     runs: list[Run] = []
-    lines = LineIndex(text)
-    for number in range(1, len(lines.starts) + 1):
-        line = lines.line_text(number - 1)
-        stripped = line.strip()
-        if stripped and not stripped.startswith("//"):
-            break
-        if found := _RUN.match(line):
-            runs.append(_run(path, number, found.group(1)))
-        elif found := _EXPECT.match(line):
+    for line in header_lines(text):
+        if line.key == "run":
+            runs.append(_run(path, line))
+        else:
             if not runs:
-                raise InputError(f"{path}:{number}: `// expect:` stands before any `// run:`")
-            expectation = _expectation(path, number, found.group(1).strip())
+                raise InputError(f"{path}:{line.line}: `// expect:` stands before any `// run:`")
+            expectation = _expectation(path, line.line, line.text.strip())
             last = runs[-1]
             runs[-1] = Run(last.line, last.kernel, last.options, last.names, (*last.expectations, expectation))
     return tuple(runs)
 
 
-def _run(path: str, line: int, text: str) -> Run:
+def _run(path: str, header: HeaderLine) -> Run:
+    line = header.line
     kernel: str | None = None
     options: dict[str, str] = {}
     names: dict[str, str] = {}
-    for word in text.split():
-        key, equals, given = word.partition("=")
-        if not equals or not key or not given:
-            raise InputError(f"{path}:{line}: {word!r} in the `// run:` header is not KEY=VALUE")
-        if key == "kernel":
-            kernel = given
-        elif key in OPTIONS:
-            _once(path, line, key, options)
-            options[key] = given
+    for word in header_words(header):
+        if not word.key or not word.given:
+            written = word.key if word.given is None else f"{word.key}={word.given}"
+            raise InputError(f"{path}:{line}: {written!r} in the `// run:` header is not KEY=VALUE")
+        if word.key == "kernel":
+            kernel = word.given
+        elif word.is_option:
+            _once(path, line, word.key, options)
+            options[word.key] = word.given
         else:
-            name = key.removeprefix("arg.")
-            if not name.isidentifier():
-                raise InputError(f"{path}:{line}: {key!r} in the `// run:` header is no name")
-            _once(path, line, name, names)
-            names[name] = given
+            if not word.name.isidentifier():
+                raise InputError(f"{path}:{line}: {word.key!r} in the `// run:` header is no name")
+            _once(path, line, word.name, names)
+            names[word.name] = word.given
     return Run(line, kernel, options, names, ())
 
 
