@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Generator
 
 import pytest
+from hypothesis import settings
 
 CACHE = "PHOBOS_TEST_CACHE"
 
@@ -38,6 +39,9 @@ def pytest_configure(config: pytest.Config) -> None:
     # Colours and formats must not depend on where the tests run.
     for name in ("NO_COLOR", "FORCE_COLOR", "GITHUB_ACTIONS", "COLUMNS"):
         os.environ.pop(name, None)
+    # An example that takes its time on a busy machine is no failure. Tests take what holds when they are defined.
+    settings.register_profile("patient", settings(deadline=None))
+    settings.load_profile("patient")
 
 
 # Fixtures that take seconds: an installed wheel, the site, a cluster, servers. `--dist loadgroup` keeps the tests that
