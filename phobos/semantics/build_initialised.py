@@ -47,6 +47,7 @@ class _Reads:
         self.tracked = tracked
         self.views: dict[ir.Variable, ir.Variable] = {}
         self.exits = _Exits()
+        self._loops: dict[object, tuple[State | None, list[State]]] = {}  # by loop and state before it
 
     def block(self, block: ir.Block, state: State | None) -> State | None:
         """The state behind a block; None where control does not come out of it."""
@@ -73,7 +74,13 @@ class _Reads:
             case ir.If():
                 return self.branch(statement, state)
             case ir.For() | ir.While():
-                return self.loop(statement, state)
+                # The loops around it come by again, mostly in a state that they have come in before.
+                key = statement, frozenset(state.items())
+                if key not in self._loops:
+                    self._loops[key] = self.loop(statement, state)
+                after, leaves = self._loops[key]
+                self.exits.leaves += leaves
+                return None if after is None else dict(after)
             case ir.Inline(body=inner):
                 outer, self.exits = self.exits, _Exits()
                 after = self.block(inner, state)
@@ -96,7 +103,8 @@ class _Reads:
         otherwise = None if always is True else self.block(statement.otherwise, dict(state))
         return join([then, otherwise])
 
-    def loop(self, statement: ir.For | ir.While, state: State) -> State | None:
+    def loop(self, statement: ir.For | ir.While, state: State) -> tuple[State | None, list[State]]:
+        """The state behind a loop, and those in which it leaves the function around it."""
         outer, self.exits = self.exits, _Exits()
         prelude = statement.prelude if isinstance(statement, ir.While) else ir.Block(())
         runs = self.runs(statement)
@@ -122,8 +130,7 @@ class _Reads:
         left += self.exits.breaks
         leaves = self.exits.leaves
         self.exits = outer
-        self.exits.leaves += leaves
-        return join(left)
+        return join(left), leaves
 
     def runs(self, statement: ir.For | ir.While) -> bool:
         """Whether a loop has a first round for certain."""

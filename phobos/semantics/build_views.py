@@ -1,10 +1,14 @@
 """Stores to a tensor or tile while a `let` view of it is live (PH111).
 
 A view is live from its `let` to the start of the last statement that uses it, around loops too. The walk goes
-backwards: behind each statement it knows which views are still used, and where next.
+backwards: behind each statement it knows which views are still used, and where next. What is live at the end of a round
+is known once the body was walked from what is used behind the loop: that walk reports nothing and takes no loop in it
+twice, so that a nest costs as many walks as it is deep.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from phobos.diagnostic import Edit, Fix, Related, Span
 from phobos.semantics import ir
@@ -32,7 +36,8 @@ def stores_under_views(b: Build, body: ir.Block) -> None:
 class _Views:
     def __init__(self, b: Build) -> None:
         self.b = b
-        self._used: dict[ir.Expression, Live] = {}  # every loop around it comes by twice
+        self._used: dict[ir.Expression, Live] = {}  # every loop around it comes by again
+        self._quiet = False
 
     def block(self, block: ir.Block, after: Live, on_break: Live, on_continue: Live, on_leave: Live) -> Live:
         """The views that are live before a block, from those live behind it and at its ways out."""
@@ -58,15 +63,19 @@ class _Views:
                     otherwise, after, on_break, on_continue, on_leave
                 )
             case ir.For(body=body):
-                live = after
-                for _ in range(2):
-                    live = after | self.block(body, live, after, live, on_leave)
+
+                def before_round(then: Live) -> Live:
+                    return after | self.block(body, then, after, then, on_leave)
+
+                live = self.around(before_round, after)
             case ir.While(prelude=prelude, body=body):
                 tested = self.used(statement.condition) | after
-                live = tested
-                for _ in range(2):
-                    live = self.block(prelude, tested | self.block(body, live, after, live, on_leave), {}, {}, on_leave)
-                return live
+
+                def before_test(then: Live) -> Live:
+                    inside = self.block(body, then, after, then, on_leave)
+                    return self.block(prelude, tested | inside, {}, {}, on_leave)
+
+                return self.around(before_test, tested)
             case ir.Inline(body=body):
                 live = self.block(body, after, {}, {}, after)
             case ir.Break():
@@ -86,6 +95,13 @@ class _Views:
                 live = live | used
         return live
 
+    def around(self, before: Callable[[Live], Live], behind: Live) -> Live:
+        """What is live before a loop, given what is live before a round by what is live at its end."""
+        quiet, self._quiet = self._quiet, True
+        live = before(behind)
+        self._quiet = quiet
+        return live if quiet else before(live)
+
     def used(self, expression: ir.Expression) -> Live:
         found = self._used.get(expression)
         if found is None:
@@ -97,6 +113,8 @@ class _Views:
         return found
 
     def stored(self, base: ir.Tensor | ir.Variable, place: Span, calls: tuple[Span, ...], live: Live) -> None:
+        if self._quiet:
+            return
         for view, use in live.items():
             access = self.b.views[view]
             if access.base is not base:

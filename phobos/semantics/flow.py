@@ -62,10 +62,16 @@ class Reach:
 
 
 def _key(way: Way) -> tuple[object, ...]:
-    return tuple([step.key if isinstance(step, Poly) else key_of(step) for step in way]) if way else ()
+    return tuple(map(id, way)) if way else ()  # equal steps of one program are one object: `_Walk.longer`
 
 
 Start = ir.Statement | None
+
+
+@fact
+def _steps_of(program: Program) -> dict[object, Poly | Condition]:
+    """The steps of all ways by what they say: ways through one program are told apart by the objects in them."""
+    return {}
 
 
 class Flow:
@@ -75,6 +81,7 @@ class Flow:
         self.program = program
         self.values: Values = values_of(program)
         self.without = without
+        self.steps = _steps_of(program)
         self.parents: dict[ir.Statement, tuple[ir.Block, int, ir.Statement | None]] = {}
         self.barriers: list[ir.Barrier] = []
         self.loops: dict[ir.Statement, tuple[Loop, ...]] = {}
@@ -146,7 +153,8 @@ class Flow:
         return self._phases.get(statement, frozenset())
 
 
-MOST_FRESH = 6  # nested loops with barriers of which the first round is told from the others
+MOST_FRESH = 4  # loops with barriers, one in the other, of which the first round is told from the others
+MOST_STEPS = 32  # that a way holds; those that it took first are forgotten
 
 
 class _Walk:
@@ -179,8 +187,8 @@ class _Walk:
                         again = again | self._round(owner, (*rounds, (owner, LATER)), given)
                     elif "break" not in exits | again:
                         last = self._was_last(owner)
-                        given = (*given, *last)
-                        ways = [(*way, *last) for way in before]
+                        given = self.longer(given, *last)
+                        ways = [self.longer(way, *last) for way in before]
                     exits = exits | again
                 exits = self._behind(exits)
             elif isinstance(owner, ir.Inline):
@@ -205,7 +213,7 @@ class _Walk:
         kept: list[Way] = []
         for way in ways:
             steps = [_as_begun(step) if isinstance(step, Poly) else step for step in way]
-            kept.append(tuple(s for s in steps if not isinstance(s, Poly) or knowledge.home(s) == ROOT))
+            kept.append(self.longer((), *(s for s in steps if not isinstance(s, Poly) or knowledge.home(s) == ROOT)))
         return _distinct(kept)
 
     def _was_last(self, statement: Loop) -> tuple[Poly, ...]:
@@ -216,6 +224,12 @@ class _Walk:
         assert loop.step is not None
         here = _as_begun(loop.value + loop.step - loop.hi)
         return () if here.mentions("round") else (here,)
+
+    def longer(self, way: Way, *steps: Poly | Condition) -> Way:
+        """A way with further steps."""
+        known = self.flow.steps
+        same = [known.setdefault(step.key if isinstance(step, Poly) else key_of(step), step) for step in steps]
+        return (*way, *same)[-MOST_STEPS:]
 
     def _finish(self, exits: frozenset[str]) -> None:
         if exits & {"fall", "kernel"}:
@@ -284,7 +298,7 @@ class _Walk:
                 falls = ["fall" in exits for exits in arms]
                 if all(falls):
                     return arms[0] | arms[1], [given]
-                return arms[0] | arms[1], [(*given, *self._taken(statement, falls[0]))]
+                return arms[0] | arms[1], [self.longer(given, *self._taken(statement, falls[0]))]
             case ir.For() | ir.While():
                 return self._loop(statement, rounds, given)
             case ir.Inline(body=body):
@@ -318,8 +332,8 @@ class _Walk:
         self, statement: Loop, rounds: tuple[tuple[Loop, str], ...], given: Way
     ) -> tuple[frozenset[str], list[Way]]:
         flow = self.flow
-        fresh = sum(1 for _, relation in rounds if relation == FIRST)
-        if not flow.holds_barrier(statement) or fresh >= MOST_FRESH:
+        told = sum(relation in (FIRST, FREE) and flow.holds_barrier(loop) for loop, relation in rounds)
+        if not flow.holds_barrier(statement) or told >= MOST_FRESH:
             exits = self._round(statement, (*rounds, (statement, FREE)), given)
             return self._behind(exits | {"fall"}), [given]
         exits = self._round(statement, (*rounds, (statement, FIRST)), given)
@@ -345,7 +359,7 @@ class _Walk:
             return given if constant >= 0 else None
         if self.flow.values.holds(-empty - 1, self.flow.values.context(statement)):
             return None
-        return (*given, empty)
+        return self.longer(given, empty)
 
     def _round(
         self, statement: Loop, rounds: tuple[tuple[Loop, str], ...], given: Way

@@ -7,9 +7,23 @@ from pathlib import Path
 import pytest
 
 from phobos.check import Configuration, findings
-from phobos.semantics import apart, conflicts, ir, meeting, rehearsal, rehearsed_launch, solve, steady, walking, witness
+from phobos.semantics import (
+    apart,
+    build_initialised,
+    build_views,
+    conflicts,
+    ir,
+    meeting,
+    rehearsal,
+    rehearsed_launch,
+    solve,
+    steady,
+    walking,
+    witness,
+)  # fmt: skip
 from phobos.semantics import module as modules
 from phobos.semantics.conditions import too_large
+from phobos.semantics.flow import MOST_FRESH, MOST_STEPS, Flow
 from phobos.semantics.poly import MOST_NESTED, Poly, too_deep
 from phobos.semantics.uniformity import uniformity_of
 
@@ -280,3 +294,65 @@ def test_ways_into_one_phase_are_bounded_however_deep_loops_nest(monkeypatch: py
     )  # fmt: skip
     assert "PH205" in {one.code for one in findings("effort.ph", kernel)}
     assert looked_at
+
+
+NEST = """
+kernel k(X: tensor<f32>[N], Y: tensor<f32>[N], BAR: tensor<i32>[2]) {
+  let p = ctx.block.x
+  var t: tile<f32>[64]
+LOOPS  if X[i0] > 0.0 {
+    t = 0.0
+  }
+  let v = X[p * 64 :+ 64]
+  X[p * 64 :+ 64] = v + t
+  Y[p * 64 :+ 64] = v
+ENDS}
+"""
+
+
+def nest(depth: int) -> str:
+    loops = "".join(f"for i{n} in range(0, {n + 3}) {{\n" for n in range(depth))
+    return NEST.replace("LOOPS", loops).replace("ENDS", "}\n" * depth)
+
+
+@pytest.mark.parametrize(("walk", "method"), [(build_views._Views, "statement"), (build_initialised._Reads, "block")])
+def test_a_nest_of_loops_is_walked_as_often_as_it_is_deep(
+    walk: type, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each loop around a `let` view, or around a tile without a value, doubled the walks: 2^depth."""
+    modules._programs.clear()
+    made: list[int] = []
+    whole = getattr(walk, method)
+
+    def counted(self: object, *given: object) -> object:
+        made.append(1)
+        return whole(self, *given)
+
+    monkeypatch.setattr(walk, method, counted)
+    found = {(one.code, one.severity) for one in findings("effort.ph", nest(16))}
+    assert {("PH111", "warning"), ("PH110", "warning")} <= found
+    assert 16 < len(made) <= 16 * 30
+
+
+def flow_in(text: str) -> Flow:
+    (unit,) = modules.analyse("effort.ph", text).units
+    return Flow(unit.program)
+
+
+def most_ways(flow: Flow) -> int:
+    return max(len(ways) for start in flow.starts for ways in flow.reached(start).values())
+
+
+def test_ways_do_not_multiply_with_every_loop_around_a_barrier() -> None:
+    """First round or any: each loop around a barrier had both, of which only the firsts were counted."""
+    barriers = nest(12).replace("  let v", "  grid_barrier(BAR)\n  let v")
+    assert most_ways(flow_in(barriers)) <= 12 * 2 ** (MOST_FRESH + 1)
+
+
+def test_a_way_does_not_grow_with_every_barrier_that_it_goes_past() -> None:
+    """Two hundred branches with a barrier took eight seconds: each statement behind them was told by all before it."""
+    branches = "".join(f"  if N > {n} {{\n    grid_barrier(BAR)\n  }}\n" for n in range(60))
+    flow = flow_in(f"@persistent\nkernel k(X: tensor<f32>[N], BAR: tensor<i32>[2]) {{\n{branches}  X[0] = 1.0\n}}\n")
+    ways = [one.way for start in flow.starts for reached in flow.reached(start).values() for one in reached]
+    assert max(map(len, ways)) == MOST_STEPS
+    assert len({id(step) for way in ways for step in way}) == 60
