@@ -56,17 +56,21 @@ def grid_constants_of(program: Program) -> tuple[GridConstant, ...]:
             place = loop.statement.step if isinstance(loop.statement, ir.For) else loop.statement.condition
             found[constant.name] = GridConstant(constant, True, _use(place, constant))
     for expression, poly in values.polys.items():
-        if BLOCK not in poly.atoms:
-            continue
+        if BLOCK not in poly.atoms or any(_starts_at_block(values, atom) for atom in poly.atoms):
+            continue  # what walks from the block by its own step is not the block index: a pitch is no grid beside it
         for atom in poly.atoms:
-            loop_fact = values.loop_of(atom)
-            if loop_fact is None or (loop_fact.lo is not None and BLOCK in loop_fact.lo.atoms):
+            if values.loop_of(atom) is None:
                 continue
             constant = _constant(stride_of(poly, 0, atom), candidates)
             if constant is not None and constant.name not in found:
                 stride_form = _walks_from_block(values, atom)
                 found[constant.name] = GridConstant(constant, stride_form, _use(expression, constant))
     return tuple(found.values())
+
+
+def _starts_at_block(values: Values, atom: Atom) -> bool:
+    loop = values.loop_of(atom)
+    return loop is not None and loop.lo is not None and BLOCK in loop.lo.atoms
 
 
 def _walks_from_block(values: Values, atom: Atom) -> bool:
