@@ -1,19 +1,16 @@
 """Which statements have a say in what a kernel leaves behind, of a kernel without barriers.
 
 Backwards from stores to tensors and atomics: what they are computed from, the decisions and loops that they stand in,
-the exits that they lie behind. A variable that is given a value counts where such a statement may still read it, in the
-round in which it has come into being.
+the exits that they lie behind. A variable that is given a value counts where such a statement may still read it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-
-from phobos.check.walk import all_evaluated, places_of
+from phobos.check.walk import places_of
 from phobos.semantics import ir
-from phobos.semantics.flow import SAME, Reach, flow_of
+from phobos.semantics.flow import flow_of
 from phobos.semantics.program import Program, fact
-from phobos.semantics.values import values_of
+from phobos.semantics.reaching import reaching
 
 NESTS = (ir.For, ir.While, ir.If, ir.Inline)
 EXITS = (ir.Leave, ir.Break, ir.Continue)
@@ -23,13 +20,12 @@ SILENT = (ir.Evaluate, ir.AssumeUniform)
 @fact
 def effective(program: Program) -> frozenset[ir.Statement]:
     """The statements without which the tensors might hold something else at the end."""
-    unreachable, flow = values_of(program).unreachable, flow_of(program)
-    around = {place.statement: place.inside for place in places_of(program) if place.statement not in unreachable}
-    lives_in = {s.variable: around[s] for s in around if isinstance(s, (ir.Define, ir.DefineView))}
-    readers: dict[ir.Variable, set[ir.Statement]] = {}
-    for statement in around:
-        for variable in _read_by(program, statement):
-            readers.setdefault(variable, set()).add(statement)
+    flow, given = flow_of(program), reaching(program)
+    around = {place.statement: place.inside for place in places_of(program) if place.statement in given}
+    readers: dict[ir.Statement, set[ir.Statement]] = {}
+    for statement, read in given.items():
+        for giver in frozenset().union(*read.values()):
+            readers.setdefault(giver, set()).add(statement)
     found: set[ir.Statement] = set()
     work: set[ir.Statement] = set()  # of those found, what does something itself
     waiting: list[ir.Statement] = []
@@ -47,29 +43,15 @@ def effective(program: Program) -> frozenset[ir.Statement]:
                 continue
             bound = bound_by(statement)
             if bound is None:
-                comes_to = _comes_to(flow.reached(statement), work, ())
+                comes_to = not work.isdisjoint(flow.reached(statement))
             else:
-                ends = found & readers.get(bound, set())
-                comes_to = any(isinstance(one, ir.While) and one in ends for one in around[statement]) or (
-                    bool(ends) and _comes_to(flow.reached(statement), ends, lives_in.get(bound, ()))
-                )
+                comes_to = not found.isdisjoint(readers.get(statement, ()))
             if comes_to:
                 found.update((statement, *around[statement]))
                 if bound is not None:
                     work.add(statement)
                 changed = True
     return frozenset(found)
-
-
-def _comes_to(
-    reached: Mapping[ir.Statement, Sequence[Reach]], ends: set[ir.Statement], within: Sequence[ir.Statement]
-) -> bool:
-    """Whether one of the ends is reached with no other round begun of the loops given."""
-    return any(
-        all(how == SAME for loop, how in reach.rounds if loop in within)
-        for one in ends
-        for reach in reached.get(one, ())
-    )
 
 
 def bound_by(statement: ir.Statement) -> ir.Variable | None:
@@ -80,17 +62,6 @@ def bound_by(statement: ir.Statement) -> ir.Variable | None:
         case ir.Store(access=access) if isinstance(access.base, ir.Variable):
             return access.base
     return None
-
-
-def _read_by(program: Program, statement: ir.Statement) -> Iterator[ir.Variable]:
-    """The variables that a statement goes by, its own earlier value aside. Nothing is stored under a living view."""
-    for one in all_evaluated(program)[statement]:
-        if isinstance(one, ir.VariableRef):
-            yield one.variable
-        elif isinstance(one, ir.Load) and isinstance(one.access.base, ir.Variable):
-            yield one.access.base
-    if isinstance(statement, ir.DefineView) and isinstance(statement.access.base, ir.Variable):
-        yield statement.access.base
 
 
 __all__ = ["bound_by", "effective"]

@@ -1,6 +1,6 @@
 """Where a value gets to: what is computed from it, and whether that decides what a kernel does.
 
-Forward and without regard to order: a variable that is ever computed from a source counts as computed from it.
+Forward, by the values that may still be in a variable where it is read.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from phobos.check.walk import all_evaluated, inside, places_of, subscripts
 from phobos.semantics import ir
 from phobos.semantics.program import Program
+from phobos.semantics.reaching import given_by, reaching
+from phobos.semantics.walking import expressions_in
 from phobos.value import value
 
 Source = Callable[[ir.Expression], bool]
@@ -26,44 +28,51 @@ class Use:
 
 
 class Reach:
-    """What is computed from the expressions that are a `source`, and from the variables it begins with."""
+    """What is computed from the expressions that are a `source`, and from what the statements it begins with give."""
 
-    def __init__(self, program: Program, source: Source, begin: frozenset[ir.Variable] = frozenset()) -> None:
+    def __init__(self, program: Program, source: Source, begin: frozenset[ir.Statement] = frozenset()) -> None:
         self.source = source
-        self.variables: set[ir.Variable] = set(begin)
-        pairs = list(_flows(program))
+        self.given = reaching(program)
+        self.statements: set[ir.Statement] = set(begin)
+        giving = [(one, _flows(one)) for one in self.given if given_by(one) is not None]
         changed = True
         while changed:
             changed = False
-            for variable, expression in pairs:
-                if variable not in self.variables and self.holds(expression):
-                    self.variables.add(variable)
+            for statement, expressions in giving:
+                if statement not in self.statements and self._flows_into(statement, expressions):
+                    self.statements.add(statement)
                     changed = True
 
-    def holds(self, expression: ir.Expression) -> bool:
-        """Whether the expression is computed from the source."""
-        return any(
-            self.source(one) or (isinstance(one, ir.VariableRef) and one.variable in self.variables)
-            for one in inside(expression)
+    def _flows_into(self, statement: ir.Statement, expressions: tuple[ir.Expression, ...]) -> bool:
+        if isinstance(statement, ir.Assign) and self._given(statement, statement.variable):
+            return True  # `x += 1`
+        return any(self.holds(statement, one) for one in expressions)
+
+    def holds(self, statement: ir.Statement, expression: ir.Expression) -> bool:
+        """Whether the expression, where the statement evaluates it, is computed from the source."""
+        return statement in self.given and any(
+            self.source(one) or self._given(statement, _variable(one)) for one in inside(expression)
         )
 
+    def _given(self, statement: ir.Statement, variable: ir.Variable | None) -> bool:
+        known = self.given[statement]
+        return variable in known and not self.statements.isdisjoint(known[variable])
 
-def _flows(program: Program) -> Iterator[tuple[ir.Variable, ir.Expression]]:
-    """Pairs of a variable and an expression that its value comes from."""
-    for place in places_of(program):
-        match place.statement:
-            case ir.Define(variable=variable, value=found) if found is not None:
-                yield variable, found
-            case ir.Assign(variable=variable, value=found):
-                yield variable, found
-            case ir.DefineView(variable=variable, access=access):
-                for expression in subscripts(access):
-                    yield variable, expression
-            case ir.For(variable=variable, lo=lo, hi=hi, step=step):
-                for expression in (lo, hi, step):
-                    yield variable, expression
-            case ir.Store(access=access, value=found) if isinstance(access.base, ir.Variable):
-                yield access.base, found
+
+def _variable(one: ir.Expression) -> ir.Variable | None:
+    if isinstance(one, ir.VariableRef):
+        return one.variable
+    return one.access.base if isinstance(one, ir.Load) and isinstance(one.access.base, ir.Variable) else None
+
+
+def _flows(statement: ir.Statement) -> tuple[ir.Expression, ...]:
+    """What the value that a statement gives a variable comes from, its own earlier one aside."""
+    match statement:
+        case ir.DefineView(access=access):
+            return subscripts(access)
+        case ir.Atomic():
+            return ()  # it is what other blocks made of it
+    return expressions_in(statement)
 
 
 def decisions(program: Program) -> Iterator[Use]:
@@ -87,10 +96,7 @@ def decisions(program: Program) -> Iterator[Use]:
                     yield Use("subscript", statement, subscript, one.access)
 
 
-def atomic_results(program: Program) -> frozenset[ir.Variable]:
-    """The variables that hold what an atomic returned."""
-    return frozenset(
-        place.statement.result
-        for place in places_of(program)
-        if isinstance(place.statement, ir.Atomic) and place.statement.result is not None
-    )
+def atomics_with_results(program: Program) -> frozenset[ir.Statement]:
+    """The atomics of which somebody may use what they returned."""
+    found = (place.statement for place in places_of(program))
+    return frozenset(one for one in found if isinstance(one, ir.Atomic) and one.result is not None)

@@ -263,9 +263,7 @@ class Evaluator(Values):
     def _guard(self, context: Context, condition: Condition, source: ir.Statement | ir.Expression) -> Context:
         if isinstance(condition, Truth) and condition.value:
             return context
-        return Context(
-            context, None, context.loop_index, condition, source, consequences(condition), context.depth + 1
-        )
+        return Context(context, None, context.loop_index, condition, source, consequences(condition), context.depth + 1)
 
     @staticmethod
     def _replace(env: Env, new: Env) -> None:
@@ -331,9 +329,7 @@ class Evaluator(Values):
                 head[variable] = Opaque(("bool", self._ordinal(variable), self._ordinal(statement)), True, None)
         return head
 
-    def _close(
-        self, statement: ir.For | ir.While, env: Env, head: Env, end: Env, alive: bool, index: int
-    ) -> None:
+    def _close(self, statement: ir.For | ir.While, env: Env, head: Env, end: Env, alive: bool, index: int) -> None:
         """Compare what a round made of each variable with what it found, and guess for the next pass."""
         if not alive:
             self.once.add(statement)
@@ -431,9 +427,7 @@ class Evaluator(Values):
         self._after(statement, env, known, context, exits, None)
         return self._behind(statement, exits, alive, trips is not None and (trips.constant or 0) > 0)
 
-    def _behind(
-        self, statement: ir.For | ir.While, exits: _Exits, alive: bool, begins: bool
-    ) -> tuple[bool, Condition]:
+    def _behind(self, statement: ir.For | ir.While, exits: _Exits, alive: bool, begins: bool) -> tuple[bool, Condition]:
         """What `_statement` says of a loop: where there is a first round and nothing comes out of it, none goes on."""
         if begins and not alive and not exits.breaks:
             return False, TRUE
@@ -483,9 +477,7 @@ class Evaluator(Values):
         begins = sure or (known.trips is not None and (known.trips.constant or 0) > 0)
         return self._behind(statement, exits, alive, begins)
 
-    def _walked(
-        self, statement: ir.While, condition: Condition, atom: Atom, index: int, context: Context
-    ) -> LoopFact:
+    def _walked(self, statement: ir.While, condition: Condition, atom: Atom, index: int, context: Context) -> LoopFact:
         """What a `while` walks: the first of its conditions that bounds something growing evenly."""
         parts = condition.parts if isinstance(condition, All) else (condition,)
         for part in parts:
@@ -692,6 +684,12 @@ class Evaluator(Values):
                     is_low_mask = number is not None and number >= 0 and number & (number + 1) == 0
                     if is_low_mask and self.knowledge.never_negative(value_, ()):
                         return self.knowledge.remainder(value_, mask + 1)
+            case "^":
+                for value_, mask in ((a, b), (b, a)):
+                    bit = mask.constant or 0
+                    if bit > 0 and bit & (bit - 1) == 0 and self.knowledge.never_negative(value_, ()):
+                        is_set = self.knowledge.remainder(self.knowledge.quotient(value_, mask), Poly.of(2))
+                        return value_ + bit - is_set * (2 * bit)
         left, right = a.key, b.key
         if op in "&|^" and repr(right) < repr(left):
             left, right = right, left

@@ -40,7 +40,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from phobos.check.reach import Reach, atomic_results, decisions
+from phobos.check.reach import Reach, atomics_with_results, decisions
 from phobos.check.rule import Context, Rule
 from phobos.check.strides import grid_constants
 from phobos.check.walk import called_from, every
@@ -76,9 +76,9 @@ def grid_decides(program: Program) -> bool:
     reach = Reach(
         program,
         lambda one: isinstance(one, ir.GridExtent) or (isinstance(one, ir.ConstantRef) and one.constant in constants),
-        atomic_results(program),
+        atomics_with_results(program),
     )
-    return any(reach.holds(use.expression) for use in decisions(program))
+    return any(reach.holds(use.statement, use.expression) for use in decisions(program))
 
 
 def owned_stores(program: Program) -> Iterator[ir.Store]:
@@ -91,7 +91,7 @@ def owned_stores(program: Program) -> Iterator[ir.Store]:
             continue
         for sub in store.access.subs:
             first = sub.index if isinstance(sub, ir.PointSub) else sub.first
-            if not reach.holds(first):
+            if not reach.holds(store, first):
                 continue
             slot = values.poly(first) == index and (isinstance(sub, ir.PointSub) or sub.static == 1)
             if not slot:

@@ -69,7 +69,7 @@ def check(context: Context) -> Iterator[Diagnostic]:
     if not uses:
         return
     reach = Reach(program, lambda one: isinstance(one, (ir.BlockIndex, ir.GridExtent)) and one.axis > 0)
-    selects = any(reach.holds(use.expression) and _matters(program, use) for use in decisions(program))
+    selects = any(reach.holds(use.statement, use.expression) and _matters(program, use) for use in decisions(program))
     first = uses[0]
     what = "the index is always 0" if isinstance(first, ir.BlockIndex) else "the extent is always 1"
     yield RULE.at(
