@@ -103,7 +103,7 @@ def add_ignores(text: str, found: Iterable[Diagnostic]) -> str:
         if listed:
             at = start + listed.end(1)
             known = [word.strip() for word in listed.group(1).split(",") if word.strip()]
-            out[at:at] = "".join((", " if known else "") + ", ".join(c for c in codes if c not in known))
+            out[at:at] = ", ".join(["", *(c for c in codes if c not in known)] if known else codes)
         else:
             comment = f"// phobos: ignore[{', '.join(codes)}]"
             if "//" in line:  # a comment of its own must begin one

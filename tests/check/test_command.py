@@ -453,6 +453,7 @@ def test_a_baseline_survives_moved_lines_and_sees_new_findings(run: Run, folder:
     assert run("bad.ph", "--write-baseline", "known.json")[1] == "Wrote 1 finding to known.json.\n"
     assert run("bad.ph", "--baseline", "known.json")[0] == 0
     moved = "// a comment\n\n" + WARNED.replace("let a = 3", "let _a = 3") + BAD.replace("    grid", "      grid")
+    moved = moved.replace("grid_barrier(BAR)", "grid_barrier(BAR)  // said anew")
     (folder / "bad.ph").write_text(moved)
     code, out, _ = run("bad.ph", "--baseline", "known.json")
     assert code == 0 and "1 finding in the baseline" in out
