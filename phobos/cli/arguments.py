@@ -109,11 +109,13 @@ def grid(text: str) -> tuple[int, ...]:
 
 
 def seconds(text: str) -> float:
+    from phobos.runtime.sizes import MOST_SECONDS
+
     try:
         seconds = float(text)
     except ValueError:
         seconds = -1.0
-    if not 0 <= seconds < 1e9:
+    if not 0 <= seconds < MOST_SECONDS:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
     return seconds
 

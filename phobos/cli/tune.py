@@ -66,14 +66,11 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.plot:
         writable(arguments.plot)
-    if arguments.timeout == 0:
-        raise InputError(
-            "--timeout 0: a variant that hangs must be ended some time, give at least a fraction of a second"
-        )
     how = How(
         grid=arguments.grid or None, resident=arguments.resident, schedules=arguments.schedule,
         l2_groups=arguments.l2_group, scratch=tuple(arguments.scratch), repeat=arguments.repeat or 20,
-        timeout_s=arguments.timeout or 30.0, budget_s=arguments.budget, jobs=arguments.jobs, fresh=arguments.fresh,
+        timeout_s=30.0 if arguments.timeout is None else arguments.timeout, budget_s=arguments.budget,
+        jobs=arguments.jobs, fresh=arguments.fresh,
     )  # fmt: skip
     try:
         tuning = tuned(arguments, how)

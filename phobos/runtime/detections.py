@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from phobos.errors import LaunchError
@@ -12,9 +13,11 @@ DETECTIONS = ("races", "deadlock", "uninitialised", "bounds")
 """The reference runtime looks for all but races in every run."""
 
 
-def words_of(detect: str | tuple[str, ...]) -> tuple[str, ...]:
+def words_of(detect: str | Sequence[str]) -> tuple[str, ...]:
     """`"races, bounds"` as words. Raises LaunchError for a word that names nothing."""
     words = detect.split(",") if isinstance(detect, str) else detect
+    if not isinstance(words, Sequence) or not all(isinstance(word, str) for word in words):
+        raise LaunchError(f"{detect!r} cannot be detected: {', '.join(DETECTIONS)} can")
     found = tuple(word.strip() for word in words if word.strip())
     for word in found:
         if word not in DETECTIONS:

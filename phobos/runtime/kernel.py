@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from phobos.errors import CheckError, LaunchError
 from phobos.runtime import gate
 from phobos.runtime.binding import Bound, bind
-from phobos.runtime.detections import words_of
-from phobos.runtime.options import LaunchOptions, chosen_constants, time_limit
+from phobos.runtime.options import LaunchOptions, asked, chosen_constants, time_limit, whole, whole_grid
 from phobos.runtime.placing import GridOption
 from phobos.runtime.plan import Plan
 
@@ -271,9 +270,9 @@ class Kernel:
         `detect="races"` looks for races; on a GPU the launch then waits for its end, needs 32 bytes for each cell that
         it may store to, and leaves out what would bypass the search. It raises KernelFault where two blocks race.
         """
-        options = LaunchOptions(
-            chosen_constants(constants), grid, resident, schedule, l2_group, stream, time_limit(timeout), unchecked,
-            debug, keep, reserved_sms, host_checks, tuned, words_of(detect) if detect else (),
+        options = asked(
+            constants, grid, resident, schedule, l2_group, stream, timeout, unchecked, debug, keep, reserved_sms,
+            host_checks, tuned, detect,
         )  # fmt: skip
         if self._again is not None and self._again.launch(arguments, named, options):
             return
@@ -308,9 +307,9 @@ class Kernel:
         """Everything that a launch with these arguments would decide; nothing is launched."""
         from phobos.runtime import tuned as tuning
 
-        options = LaunchOptions(
-            chosen_constants(constants), grid, resident, schedule, l2_group, None, time_limit(timeout),
-            keep=keep, reserved_sms=reserved_sms, tuned=tuned, detect=words_of(detect) if detect else (),
+        options = asked(
+            constants, grid, resident, schedule, l2_group, None, timeout, keep=keep, reserved_sms=reserved_sms,
+            tuned=tuned, detect=detect,
         )  # fmt: skip
         bound = self.bound(arguments, named, dict(options.constants))
         if bound.device == "cpu":
@@ -334,9 +333,7 @@ class Kernel:
         `detect="races"` looks for races too; every other fault is always looked for. `scheduler` ("round-robin",
         "random", "adversarial") runs each block as a coroutine; without it blocks run in batches.
         """
-        options = LaunchOptions(
-            chosen_constants(constants), grid, resident, schedule, l2_group, None, time_limit(timeout)
-        )
+        options = asked(constants, grid, resident, schedule, l2_group, None, timeout)
         bound = self.bound(arguments, named, dict(options.constants))
         if bound.device != "cpu":
             raise LaunchError(f"the reference runtime computes on NumPy arrays, these are on {bound.device}")
@@ -383,9 +380,10 @@ class Kernel:
         from phobos.runtime.tuning.python import tuned_on
 
         found = tuned_on(
-            self, arguments, named, dict(chosen_constants(constants)), grid=grid, schedule=schedule, l2_group=l2_group,
-            resident=resident, budget_s=budget, repeat=repeat, timeout_s=timeout, jobs=jobs, scratch=tuple(scratch),
-            fresh=fresh,
+            self, arguments, named, dict(chosen_constants(constants)), grid=whole_grid(grid), schedule=schedule,
+            l2_group=l2_group, resident=whole("resident", resident), budget_s=time_limit(budget, "budget"),
+            repeat=whole("repeat", repeat), timeout_s=time_limit(timeout), jobs=whole("jobs", jobs),
+            scratch=(scratch,) if isinstance(scratch, str) else tuple(scratch), fresh=fresh,
         )  # fmt: skip
         self._again = None  # what was launched before was decided before
         return found
@@ -406,9 +404,9 @@ class Kernel:
         from phobos.runtime.judge import Judging
         from phobos.runtime.tracing.run import called
 
-        options = LaunchOptions(
-            chosen_constants(constants), grid, resident, schedule, l2_group, None, time_limit(timeout), unchecked,
-            keep=keep, reserved_sms=reserved_sms, tuned=tuned,
+        options = asked(
+            constants, grid, resident, schedule, l2_group, None, timeout, unchecked, keep=keep,
+            reserved_sms=reserved_sms, tuned=tuned,
         )  # fmt: skip
         return called(self, arguments, named, options, Judging((), scheduler, seed))
 
@@ -430,9 +428,7 @@ class Kernel:
 
         workers = Cluster(client, "", "").workers()
         demand_alike(workers, device)
-        options = LaunchOptions(
-            chosen_constants(constants), timeout=time_limit(timeout), unchecked=unchecked, debug=debug
-        )
+        options = asked(constants, timeout=timeout, unchecked=unchecked, debug=debug)
         count = PARTS * len(workers) if parts is None else parts
         return sharded(self, arrays, numbers, shard, count, options, device).arrays
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from operator import index
-from typing import Any
+from typing import Any, SupportsIndex
 
 from phobos.errors import LaunchError
+from phobos.runtime.detections import words_of
 from phobos.runtime.placing import GridOption
+from phobos.runtime.sizes import MOST_SECONDS
 from phobos.value import value
 
 
@@ -60,8 +62,54 @@ def chosen_constants(constants: Mapping[str, int] | None) -> tuple[tuple[str, in
         raise LaunchError(f"`constants` is {constants!r}: names and whole numbers are meant") from None
 
 
-def time_limit(timeout: float | None) -> float | None:
+def asked(
+    constants: Mapping[str, int] | None = None, grid: GridOption = None, resident: int | None = None,
+    schedule: str | None = None, l2_group: int | None = None, stream: Any = None, timeout: float | None = None,
+    unchecked: bool = False, debug: bool = False, keep: bool = True, reserved_sms: int = 0, host_checks: bool = True,
+    tuned: bool = True, detect: str | Sequence[str] = (),
+) -> LaunchOptions:  # fmt: skip
+    """What a Python caller says, each as what it must be: whole numbers of any library, grids as tuples. Raises
+    LaunchError for what is none; what is a kernel's to refuse is refused when it is known."""
+    if schedule is not None and not isinstance(schedule, str):
+        raise LaunchError(f"`schedule` is {schedule!r}: give the name of one")
+    if resident is not None:
+        resident = whole("resident", resident)
+    if reserved_sms != 0:
+        reserved_sms = whole("reserved_sms", reserved_sms, 0) or 0
+    return LaunchOptions(
+        chosen_constants(constants), whole_grid(grid), resident, schedule,
+        l2_group if l2_group is None else _number(l2_group), stream, time_limit(timeout), unchecked, debug, keep,
+        reserved_sms, host_checks, tuned, words_of(detect) if detect else (),
+    )  # fmt: skip
+
+
+def whole(name: str, given: int | None, least: int = 1) -> int | None:
+    """A whole number, where one is given. Raises LaunchError."""
+    number = _number(given)
+    if number is None or (type(number) is int and number >= least):
+        return number
+    raise LaunchError(f"`{name}` is {given!r}: give a whole number of at least {least}")
+
+
+def whole_grid(grid: GridOption) -> GridOption:
+    """A grid as a number or a tuple of numbers, whoever made them. What is none stays what it is."""
+    if grid is None or type(grid) is int:
+        return grid
+    if isinstance(grid, Iterable) and not isinstance(grid, str):
+        return tuple(map(_number, grid))
+    number: GridOption = _number(grid)
+    return number
+
+
+def _number(given: Any) -> Any:
+    """NumPy's numbers are as good as Python's; True is none."""
+    if given is None or type(given) is int or isinstance(given, bool) or not isinstance(given, SupportsIndex):
+        return given
+    return index(given)
+
+
+def time_limit(timeout: float | None, name: str = "timeout") -> float | None:
     """A caller's time limit in seconds. Raises LaunchError where it is none."""
-    if timeout is None or (isinstance(timeout, Real) and timeout >= 0):
+    if timeout is None or (isinstance(timeout, Real) and 0 <= timeout < MOST_SECONDS):
         return timeout
-    raise LaunchError(f"`timeout` is {timeout!r}: give seconds, or 0 for no limit")
+    raise LaunchError(f"`{name}` is {timeout!r}: give seconds, or 0 for no limit")

@@ -5,9 +5,7 @@ The reference runtime and the CUDA runtime differ only in the resident count, wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from operator import index
-from typing import SupportsIndex
+from collections.abc import Callable
 
 from phobos.diagnostic import plural
 from phobos.runtime.binding import Bound
@@ -51,8 +49,7 @@ def extents_of(bound: Bound, grid: GridOption) -> Extents | None:
     """A caller's grid as three extents; None is "find out". Raises LaunchError."""
     if grid is None:
         return None
-    given = grid if isinstance(grid, Iterable) and not isinstance(grid, str) else (grid,)
-    parts = tuple(n if isinstance(n, bool) or not isinstance(n, SupportsIndex) else index(n) for n in given)
+    parts = grid if isinstance(grid, tuple) else (grid,)
     if not 1 <= len(parts) <= 3 or any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in parts):
         raise refusal(
             bound.module, bound.unit, None, f"`{bound.program.name}` cannot have a grid of {grid!r}", None,

@@ -6,11 +6,12 @@ LaunchError (without a kind) for what cannot be run at all.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from statistics import median
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from phobos.diagnostic import Diagnostic
+from phobos.diagnostic import Diagnostic, plural
 from phobos.errors import CheckError, InputError, KernelFault, LaunchError
 from phobos.runtime import gate
 from phobos.runtime.detections import Search
@@ -413,9 +414,10 @@ def _verify(request: Request, done: _Done, given: Arguments, options: LaunchOpti
         difference = compare(done.arrays[name], prepared.arrays[name], tolerance)
         if difference is not None:
             cell = f"{name}[{', '.join(map(str, difference.index))}]"
+            by = "" if math.isnan(difference.largest) else f" by up to {difference.largest:.3g}"
             return (
                 f"MISMATCH: {cell} is {difference.got:.9g}, the reference has {difference.wanted:.9g} "
-                f"({difference.cells} cells differ, by up to {difference.largest:.3g}; allowed: {tolerance.why})",
+                f"({plural(difference.cells, 'cell')} off{by}; allowed: {tolerance.why})",
                 False,
             )
         worst.append(name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+MOST_SECONDS = 1e9  # of a time limit: thirty years, and few enough that their nanoseconds are a number of 64 bits
+
 
 def size(count: float) -> str:
     """`640 KiB`: three to four digits and a unit."""

@@ -81,7 +81,7 @@ def _accumulates(bound: Bound) -> bool:
 
 @value
 class Difference:
-    """The first cell that lies too far off, and the largest distance of all."""
+    """The first cell that lies too far off, and the largest distance of all, which is NaN where no two are numbers."""
 
     index: tuple[int, ...]
     got: float
@@ -107,4 +107,6 @@ def compare(got: Any, wanted: Any, tolerance: Tolerance) -> Difference | None:
     if not off.any():
         return None
     index = tuple(int(i) for i in np.argwhere(off)[0])
-    return Difference(index, float(got[index]), float(wanted[index]), int(off.sum()), float(np.nanmax(gap[off])))
+    gaps = gap[off & ~np.isnan(gap)]
+    largest = float(gaps.max()) if gaps.size else float("nan")
+    return Difference(index, float(got[index]), float(wanted[index]), int(off.sum()), largest)

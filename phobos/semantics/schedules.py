@@ -61,7 +61,7 @@ def schedule_called(name: str | None, l2_group: int | None = None) -> Schedule:
 
     Raises ScheduleError.
     """
-    kind = FLAT if name is None else name.replace("_", "-")
+    kind = FLAT if name is None else str(name).replace("_", "-")
     if kind not in KINDS:
         raise ScheduleError(f"no schedule is called {name!r}: choose {', '.join(KINDS)}")
     group = 1 if l2_group is None else l2_group

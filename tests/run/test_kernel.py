@@ -315,3 +315,45 @@ def test_a_launch_is_known_again_by_all_of_its_options_but_the_stream() -> None:
     for name in LaunchOptions.__annotations__:
         other = replace(plain, **{name: object()})
         assert (other.key != plain.key) == (name != "stream"), name
+
+
+# --- what a caller may say --------------------------------------------------------------------------------------
+
+
+STRIDED = """
+@persistent
+kernel strided(X: tensor<f32>[N]) {
+  for t in range(ctx.block.x * 8, N, ctx.blocks.x * 8) { X[t :+ 8] = X[t :+ 8] + 1.0 }
+}
+"""
+
+
+@pytest.mark.parametrize("grid", [3, np.int64(3), (3,), [3], np.array([3]), (np.int32(3), 1, 1)])
+def test_a_grid_is_whole_numbers_of_any_library(grid: object) -> None:
+    x, k = np.zeros(64, np.float32), phobos.kernel(STRIDED)
+    assert k.plan(x, grid=grid).grid == (3, 1, 1)  # type: ignore[arg-type]
+    k(x, grid=grid)  # type: ignore[arg-type]
+    assert (x == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"resident": 0}, "`resident` is 0: give a whole number of at least 1"),
+        ({"resident": "8"}, "`resident` is '8'"),
+        ({"resident": 2.5}, "`resident` is 2.5"),
+        ({"resident": True}, "`resident` is True"),
+        ({"reserved_sms": -1}, "`reserved_sms` is -1: give a whole number of at least 0"),
+        ({"timeout": float("inf")}, "`timeout` is inf: give seconds, or 0 for no limit"),
+        ({"timeout": 1e30}, "`timeout` is 1e\\+30"),
+        ({"schedule": 3}, "`schedule` is 3"),
+        ({"detect": 3}, "3 cannot be detected"),
+        ({"detect": ("races", 3)}, r"\('races', 3\) cannot be detected"),
+    ],
+)
+def test_what_no_option_can_be_is_refused_by_name(options: dict[str, object], said: str) -> None:
+    x, k = np.zeros(64, np.float32), phobos.kernel(STRIDED)
+    for launch in (k, k.plan):
+        with pytest.raises(LaunchError, match=said):
+            launch(x, **options)
+    assert not x.any()

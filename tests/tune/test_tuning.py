@@ -427,6 +427,13 @@ def test_tune_from_python_refuses_what_it_cannot_do() -> None:
     )
     with pytest.raises(InputError, match="nothing can be compared"):
         broken.tune(x(), np.full(100, 100, np.int32))
+    for options, said in (
+        ({"repeat": 0}, "`repeat` is 0"), ({"jobs": "two"}, "`jobs` is 'two'"), ({"budget": -1}, "`budget` is -1"),
+        ({"timeout": 0}, "must be ended some time"), ({"timeout": None}, "must be ended some time"),
+        ({"scratch": "PART"}, "has no tensor `PART`"), ({"schedule": 3}, "no schedule is called 3"),
+    ):  # fmt: skip
+        with pytest.raises(LaunchError, match=said):
+            kernel.tune(x(), x(), 2.0, **options)
 
 
 def test_a_fusion_is_tuned_like_a_kernel_and_apart_from_its_parts() -> None:
