@@ -1,7 +1,7 @@
 """Loops of a persistent kernel that start at the block's own tile, and whether their step is all blocks' tiles.
 
-`for t in range(b * F + c, hi, step)`: with a step of `F * ctx.blocks.x` every round of all blocks covers one
-unbroken stretch. PH211, PH212 and the race rules (which stay silent about what follows) read this.
+`for t in range(b * F + c, hi, step)`, or a `while` that counts so: with a step of `F * ctx.blocks.x` every round of all
+blocks covers one unbroken stretch. PH211, PH212 and the race rules (which stay silent about what follows) read this.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from phobos.semantics.coverage import Covered, hangs_on_the_grid
 from phobos.semantics.grid_constants import grid_constants_of
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program, fact
+from phobos.semantics.reaching import reaching
 from phobos.semantics.values import LoopFact, Values, symbolic_values_of, values_of
+from phobos.semantics.walking import statements_of
 from phobos.value import value
 
 BLOCK: Atom = ("block", 0)
@@ -33,8 +35,8 @@ class Stride:
 
     `first` is F, `step` the step, both as the text has them (constants by name). `flaw` says what goes wrong, for
     "grid", and `certain` that sizes were found at which it happens; `literal` is the number of blocks that is
-    written, for "literal". `place` is the step, or, in a loop that counts its rounds, the index that is computed from
-    the round; `start` where the block's own start stands.
+    written, for "literal". `place` is the step, in a `while` what moves its variable on, or, in a loop that counts
+    its rounds, the index that is computed from the round; `start` where the block's own start stands.
     """
 
     loop: ir.For | ir.While
@@ -73,7 +75,7 @@ def strides_of(program: Program) -> tuple[Stride, ...]:
             continue  # nothing is stepped to
         if loop.lo is not None and BLOCK not in loop.lo.atoms:
             out += _counted(program, values, loop)
-        if not isinstance(statement, ir.For) or loop.lo is None or loop.step is None:
+        if loop.lo is None or loop.step is None:
             continue
         first = start_factor(loop.lo)
         text = symbolic.loops.get(statement)
@@ -87,16 +89,35 @@ def strides_of(program: Program) -> tuple[Stride, ...]:
             flaw = _flaw(values, loop, spans, loop.step)
             if flaw is not None:
                 certain = hangs_on_the_grid(values, _covered(spans))
-                out.append(_at_loop(statement, "grid", shown_first, shown_step, flaw, certain, 0))
+                place, start = _places(program, statement)
+                out.append(
+                    Stride(statement, place, start, statement.calls, "grid", shown_first, shown_step, flaw, certain, 0)
+                )
+        elif isinstance(statement, ir.While):
+            continue  # what is said of a fixed step is said of a `for`
         elif loop.step != first and _all_walk_to_one_end(loop) and _starts_stored_span(program, values, loop):
             literal = _multiple(shown_step, shown_first)
             kind = "literal" if literal > 1 else "other"
-            out.append(_at_loop(statement, kind, shown_first, shown_step, "", False, literal))
+            place, start = _places(program, statement)
+            out.append(
+                Stride(statement, place, start, statement.calls, kind, shown_first, shown_step, "", False, literal)
+            )
     return tuple(out)
 
 
-def _at_loop(loop: ir.For, kind: str, first: Poly, step: Poly, flaw: str, certain: bool, literal: int) -> Stride:
-    return Stride(loop, loop.step.span, loop.lo.span, loop.calls, kind, first, step, flaw, certain, literal)
+def _places(program: Program, loop: ir.For | ir.While) -> tuple[Span, Span | None]:
+    """Where a loop says its step, and where it starts: of a `while`, what moves the variable that it asks on."""
+    if isinstance(loop, ir.For):
+        return loop.step.span, loop.lo.span
+    body = frozenset(statements_of(loop.body))
+    steps: list[ir.Assign] = []
+    starts: list[Span] = []
+    for given in reaching(program)[loop].values():
+        steps += [one for one in given if one in body and isinstance(one, ir.Assign)]
+        starts += [one.value.span for one in given - body if isinstance(one, (ir.Define, ir.Assign)) and one.value]
+    if len(steps) != 1:
+        return loop.condition.span, None
+    return steps[0].value.span, starts[0] if len(starts) == 1 else None
 
 
 def _counted(program: Program, values: Values, loop: LoopFact) -> Iterator[Stride]:

@@ -2,7 +2,7 @@
 
 ## What it does
 Reports, in a `@persistent` kernel, a `for` from `b * F + c` whose step is not `F` times the number of
-blocks. An error where the step contains the number of blocks and, at some sizes that were tried, cells are left
+blocks, and a `while` that counts so where the step contains that number. An error where the step contains the number of blocks and, at some sizes that were tried, cells are left
 out or done twice; a warning where it does not contain it, or where only loaded data says that blocks come by.
 
 ## Why it is bad
