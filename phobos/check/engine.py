@@ -154,11 +154,15 @@ def first_to_speak(found: list[Diagnostic]) -> list[Diagnostic]:
 
 
 def syntax_findings(path: str, file: tree.File) -> list[Diagnostic]:
-    """What did not parse."""
+    """What did not parse. Text that stands outside of an item because a `{` is missing in that is not told of again."""
     out: list[Diagnostic] = []
+    unopened = False
     for offset, item in file.items:
-        for problem in item.problems:
-            out.append(_syntax_finding(path, offset, problem))
+        if item.node is not None:
+            unopened = item.unopened
+        elif unopened and not item.text.startswith("@"):
+            continue
+        out += (_syntax_finding(path, offset, problem) for problem in item.problems)
     return out
 
 

@@ -14,7 +14,7 @@ from phobos.diagnostic import Span
 from phobos.semantics import ir
 from phobos.semantics.build_assumptions import assumptions
 from phobos.semantics.build_attributes import constants_of, flags_of, launch_of, promises_of
-from phobos.semantics.build_broken import broken_lines, lost_names, speaks
+from phobos.semantics.build_broken import broken_lines, lost_names, speaks, uses_of_lost_values
 from phobos.semantics.build_calls import bind_result
 from phobos.semantics.build_context import Build, Frame
 from phobos.semantics.build_control import block, missing_return
@@ -85,13 +85,16 @@ def build(item: tree.Item, functions: Mapping[str, tree.Item], settings: Setting
 
 def _told(b: Build, item: tree.Item, owner: str | None) -> tuple[Problem, ...]:
     """The problems without those that follow from text that did not parse."""
-    lines = {owner: broken_lines(item)} if item.problems else {}
+    lines: dict[str | None, tuple[tuple[int, int], ...]] = {owner: broken_lines(item)} if item.problems else {}
     for name in b.inlined:
         if b.functions[name].problems:
             lines[name] = broken_lines(b.functions[name])
     if not lines:
         return tuple(b.problems)
-    return tuple(problem for problem in b.problems if speaks(problem, lines.get(problem.span.owner, ())))
+    if not b.problems:
+        return ()
+    lost = uses_of_lost_values(b.declared, b.nodes.values(), lines)
+    return tuple(problem for problem in b.problems if speaks(problem, lines, lost))
 
 
 def _run(b: Build, node: tree.Block) -> None:

@@ -34,6 +34,8 @@ def constants_of(b: Build, attributes: Iterable[tree.Attribute]) -> None:
                         "not `NAME in [values]`",
                         help=f"write {ATTRIBUTES[kind].signature}",
                     )
+                    if b.lost is not None:  # the constant that was meant is not undefined as well
+                        b.lost |= {n.text for n in _names_of(argument)}
                     continue
                 _constant(b, kind, argument, chosen)
             if not attribute.arguments:
@@ -59,6 +61,13 @@ def constants_of(b: Build, attributes: Iterable[tree.Attribute]) -> None:
             ),
             help="list fewer values, or tune one name at a time",
         )
+
+
+def _names_of(argument: tree.KeywordArg | tree.PlainArg) -> list[tree.Name]:
+    """The names in what is no search list."""
+    if isinstance(argument, tree.KeywordArg):
+        return [argument.name]
+    return [argument.value] if isinstance(argument, tree.PlainArg) and isinstance(argument.value, tree.Name) else []
 
 
 def _constant(b: Build, kind: str, argument: tree.SearchArg, chosen: dict[str, int]) -> None:

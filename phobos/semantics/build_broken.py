@@ -1,15 +1,19 @@
 """What to leave unsaid where the text did not parse: the parser has spoken, and what follows from that is no mistake.
 
 Nothing is said about the lines of a syntax problem, nor about a name that stands on them (it may have been defined
-there), nor about a parameter that did not parse. Where a name itself is missing, the head of an item did not parse or
-braces do not match, no name is called undefined.
+there), nor about a parameter that did not parse, nor where a variable is used whose value did not parse: that has the
+type of what could be read. Where a name itself is missing, the head of an item did not parse or braces do not match, no
+name is called undefined.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from phobos.diagnostic import Span
+from phobos.semantics import ir
+from phobos.semantics.build_context import Declared
 from phobos.semantics.program import Problem
 from phobos.syntax import tree
 
@@ -78,15 +82,39 @@ def is_broken(param: tree.Param, item: tree.Item) -> bool:
     return any(problem.start <= param.end and problem.end >= param.start for problem in item.problems)
 
 
-def speaks(problem: Problem, lines: tuple[Range, ...]) -> bool:
-    """Whether a problem is to be told, given the lines of its owner that did not parse."""
+Lines = Mapping[str | None, Sequence[Range]]
+"""By owner: the lines that did not parse."""
+
+
+def uses_of_lost_values(
+    declared: Mapping[ir.Variable, Declared], meanings: Iterable[object], lines: Lines
+) -> tuple[Span, ...]:
+    """Where a variable is read whose type nobody knows, since its value did not parse or was made of such a one."""
+    reads = [(read.span, read.variable.span) for read in meanings if isinstance(read, ir.VariableRef)]
+    lost: set[tuple[str | None, int]] = set()  # where they are defined
+    for variable, written in declared.items():
+        node, owner = written.node, written.owner
+        if not isinstance(node, (tree.Let, tree.Var)) or node.type is not None:
+            continue
+        cut = any(first <= node.end and node.start <= last for first, last in lines.get(owner, ()))
+        if cut or any(
+            (defined.owner, defined.start) in lost and read.owner == owner and node.start <= read.start < node.end
+            for read, defined in reads
+        ):
+            lost.add((variable.span.owner, variable.span.start))
+    return tuple(read for read, defined in reads if (defined.owner, defined.start) in lost)
+
+
+def speaks(problem: Problem, lines: Lines, lost: Sequence[Span]) -> bool:
+    """Whether a problem is to be told, given the lines that did not parse and the uses of what was lost there."""
     spans = [problem.span, *(related.span for related in problem.related)]
+    whole = problem.span
     return not any(
         first <= span.start <= last or (span.start < last and span.end > first)
         for span in spans
-        if span.owner == problem.span.owner
-        for first, last in lines
-    )
+        if span.owner == whole.owner
+        for first, last in lines.get(whole.owner, ())
+    ) and not any(whole.owner == use.owner and whole.start <= use.start and use.end <= whole.end for use in lost)
 
 
 def statements(nodes: Sequence[tree.Stmt]) -> Iterator[tree.Stmt]:

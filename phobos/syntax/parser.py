@@ -52,6 +52,8 @@ class _Frame:
 
 
 class _ItemParser(StatementParser):
+    unopened = False
+
     # --- items --------------------------------------------------------------------------------------------------
 
     def item(self) -> Item:
@@ -63,7 +65,7 @@ class _ItemParser(StatementParser):
             else:
                 self.problems.append(mistakes.not_an_item(self.tokens, self.at))
         problems = tuple(sorted(self.problems, key=lambda p: (p.start, p.end)))
-        return Item(self.text, node, problems, self.tokens.comments)
+        return Item(self.text, node, problems, self.tokens.comments, self.unopened)
 
     def _kernel_or_function(self) -> Kernel | Function | None:
         attributes = self._attributes()
@@ -145,6 +147,7 @@ class _ItemParser(StatementParser):
         self.at = end
         if end < len(kinds) and kinds[end] == "{":
             return header
+        self.unopened = True
         if len(self.problems) == said:
             self.problems.append(mistakes.expected_block(self.tokens, start, end))
         return header
@@ -320,6 +323,7 @@ class _ItemParser(StatementParser):
             frame.opening = following
             self.at = following + 1
             return True
+        self.unopened = True
         self.problems.append(mistakes.expected_block(self.tokens, at, following))
         self.at = following
         return self._end_if(frames, frame, end)
@@ -377,6 +381,7 @@ class _ItemParser(StatementParser):
                 self.problems.append(mistakes.newline_ends(self.tokens, [end]))
             self.at = end + 1
             return header, True
+        self.unopened = True
         if len(self.problems) == said:
             self.problems.append(mistakes.expected_block(self.tokens, start, end))
         return header, False

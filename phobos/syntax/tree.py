@@ -316,13 +316,15 @@ class Comment:
 class Item:
     """One kernel or function, or a stretch of text that is neither (`node` is None then).
 
-    Pure in `text`: two items of equal text are the same object, wherever they stand.
+    Pure in `text`: two items of equal text are the same object, wherever they stand. `unopened`: a `{` is missing,
+    so that a `}` meant for an inner block ends the item, and text that belongs to it stands behind it.
     """
 
     text: str
     node: Kernel | Function | None
     problems: tuple[SyntaxProblem, ...]
     comments: tuple[Comment, ...]
+    unopened: bool = False
 
 
 @value

@@ -44,6 +44,25 @@ ONE = {
         "  X[p * 4 :+ 8] = f32(p)\n  X[0] = f32(p)\n  if p == 0 {\n    grid_barrier(BAR)\n  }\n}\n",
         ["PH001"],
     ),
+    "a brace that is missing behind an `if`, so that the kernel seems to end early": (
+        "kernel k(X: tensor<f32>[N]) {\n  let p = ctx.block.x\n  if X[p] > 0.0\n    X[p] = 0.0\n  }\n"
+        "  for i in range(0, 4) {\n    X[p] += 1.0\n  }\n  X[p] = 2.0\n}\n"
+        "kernel other(X: tensor<f32>[N]) {\n  X[0] = q\n}\n",
+        ["PH001", "PH101"],
+    ),
+    "a brace that is missing behind an `else`": (
+        "kernel k(X: tensor<f32>[N]) {\n  if X[0] > 0.0 {\n    X[1] = 0.0\n  } else\n"
+        "    X[1] = 1.0\n  }\n  X[2] = 2.0\n}\n",
+        ["PH001"],
+    ),
+    "a brace that is missing behind the head of a kernel": (
+        "kernel k(X: tensor<f32>[N])\n  X[0] = 1.0\n  if X[0] > 0.0 {\n    X[1] = 0.0\n  }\n  X[2] = 2.0\n}\n",
+        ["PH001"],
+    ),
+    "a brace too many": (
+        "kernel k(X: tensor<f32>[N]) {\n  if X[0] > 0.0 {\n    X[1] = 0.0\n  }\n}\n}\n",
+        ["PH001"],
+    ),
     "a function that does not parse, and its caller": (
         "fn f(x: i64) -> i64 {\n  let y = = x\n  return x\n}\n"
         "@persistent\nkernel k(X: tensor<f32>[N]) {\n  X[f(0)] = f32(ctx.block.x)\n}\n",

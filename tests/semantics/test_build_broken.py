@@ -29,6 +29,11 @@ def said(module: Module) -> list[str]:
         HEAD + "  let y = sqrt(n f32(N))\n  X[0] = y\n}\n",
         HEAD + "  var acc: tilef32>[64] = 0.0\n  X[0 :+ 64] = acc\n}\n",
         HEAD + "  let y = q +\n}\n",
+        # values cut short: what they would have been is not known
+        HEAD + "  let y = n 2.0\n  X[0] = y * 2.0\n}\n",
+        HEAD + "  var y = n  3 == 0\n  if y {\n    X[0] = 1.0\n  }\n}\n",
+        HEAD + "  let y = X[0 :+ 4\n  X[0] = X[0] + y\n}\n",
+        HEAD + "  let y = n ? 1.0 : 2.0\n  let z = y + 1\n  X[0] = X[0] * z\n}\n",
     ],
 )
 def test_what_follows_is_not_said(text: str) -> None:
@@ -40,6 +45,23 @@ def test_what_follows_is_not_said(text: str) -> None:
 def test_other_mistakes_are_said() -> None:
     module = analyse("f.ph", HEAD + "  let y = (n +\n  X[0] = 1\n  X[q] = 1.0\n  t = yes\n}\n")
     assert said(module) == ["PH101", "PH101"]
+
+
+def test_a_variable_whose_type_is_written_is_known_all_the_same() -> None:
+    text = HEAD + "  let y: f32 = n 2.0\n  let z = n\n  X[y] = z * 2.0\n}\n"
+    assert said(analyse("f.ph", text)) == ["PH106", "PH104"]
+
+
+def test_a_value_cut_short_in_a_function_is_no_mistake_behind_it() -> None:
+    text = "fn f(n: i64) -> f32 {\n  let y = n 2.0\n  return y * 2.0\n}\n"
+    text += "kernel k(X: tensor<f32>[N]) {\n  X[0] = f(1)\n}\n"
+    assert said(analyse("f.ph", text)) == []
+
+
+@pytest.mark.parametrize("written", ["T = 64", "T", "_S in [2], T"])
+def test_a_constant_that_is_no_search_list_is_not_undefined_as_well(written: str) -> None:
+    text = f"@autotune({written})\nkernel k(X: tensor<f32>[N]) {{\n  X[0 :+ T] = 1.0\n}}\n"
+    assert said(analyse("f.ph", text)) == ["PH403"]
 
 
 def test_the_kernel_after_a_broken_one_is_understood() -> None:
