@@ -94,7 +94,7 @@ def of_directory(directory: str) -> Configuration:
         candidate = os.path.join(directory, name)
         if os.path.isfile(candidate):
             text = _read(candidate)
-            if name == "phobos.toml" or "[tool.phobos" in text:
+            if name == "phobos.toml" or ("phobos" in text and _table_of(candidate, text) is not None):
                 return parse(candidate, text)
     parent = os.path.dirname(directory)
     return DEFAULT if parent == directory else of_directory(parent)
@@ -112,10 +112,16 @@ def from_file(path: str) -> Configuration:
 
 def parse(path: str, text: str) -> Configuration:
     """The configuration that `text`, the contents of `path`, holds. Raises InputError with the line."""
+    table = _table_of(path, text)
+    return _Reader(path, text, {} if table is None else table).configuration()
+
+
+def _table_of(path: str, text: str) -> Any:
+    """What stands for the configuration in `text`: all of it, in `pyproject.toml` `tool.phobos`, None without one."""
     import tomllib
 
     try:
-        data: Mapping[str, Any] = tomllib.loads(text)
+        data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         reason = str(error)
         line = text.count("\n") + 1
@@ -131,32 +137,37 @@ def parse(path: str, text: str) -> Configuration:
         digits = re.search(r"[\d_]{1000,}", text)
         line = text.count("\n", 0, digits.start() if digits else 0) + 1
         raise InputError(f"{path}:{line}: a number has too many digits to be read") from None
-    if os.path.basename(path) == "pyproject.toml":
-        tool = data.get("tool", {})
-        if not isinstance(tool, Mapping):
-            raise InputError(f"{path}:1: `tool` must be a table")
-        data = tool.get("phobos", {})
-    return _Reader(path, text, data).configuration()
+    if not _is_project(path):
+        return data
+    tools = data.get("tool", {})
+    if not isinstance(tools, Mapping):
+        raise InputError(f"{path}:1: `tool` must be a table")
+    return tools.get("phobos")
+
+
+def _is_project(path: str) -> bool:
+    return os.path.basename(path) == "pyproject.toml"
 
 
 class _Reader:
     """Turns a table into a Configuration; knows where each key stands, for its complaints."""
 
-    def __init__(self, path: str, text: str, data: Mapping[str, Any]) -> None:
+    def __init__(self, path: str, text: str, data: Any) -> None:
         self.path = path
         self.text = text
         self.data = data
+        self.above = ("tool", "phobos") if _is_project(path) else ()
         self.problems: list[Diagnostic] = []
 
     def configuration(self) -> Configuration:
         if not isinstance(self.data, Mapping):
-            raise self.bad("phobos", "must be a table")
+            raise InputError(f"{self.path}:{self.line()}: `tool.phobos` must be a table")
         for key in self.data:
             if key not in KEYS:
                 from difflib import get_close_matches
 
                 near = get_close_matches(key, KEYS, 1)
-                if key == "tool" and os.path.basename(self.path) != "pyproject.toml":
+                if key == "tool" and not _is_project(self.path):
                     hint = "`[tool.phobos]` is for pyproject.toml: here the keys stand by themselves"
                 else:
                     hint = f"did you mean `{near[0]}`?" if near else "the keys are " + ", ".join(KEYS)
@@ -182,15 +193,15 @@ class _Reader:
             problems=tuple(self.problems),
         )
 
-    def bad(self, key: str, complaint: str) -> InputError:
-        return InputError(f"{self.path}:{self.line(key)}: `{key}` {complaint}")
+    def bad(self, *keys_and_complaint: str) -> InputError:
+        """What is wrong with the value at some keys, the last of which is named."""
+        *keys, complaint = keys_and_complaint
+        return InputError(f"{self.path}:{self.line(*keys)}: `{keys[-1]}` {complaint}")
 
-    def line(self, key: str) -> int:
-        for number, line in enumerate(self.text.split("\n"), 1):
-            written = line.partition("=")[0].strip().strip("\"'[]")
-            if written == key or written.rpartition(".")[2].strip("\"'") == key:
-                return number
-        return 1
+    def line(self, *keys: str) -> int:
+        from phobos.check.toml_lines import lines_of
+
+        return lines_of(self.text, (*self.above, *keys))[0]
 
     def words(self, key: str) -> tuple[str, ...]:
         found = self.data.get(key, [])
@@ -215,15 +226,14 @@ class _Reader:
     def rules(self, key: str) -> tuple[str, ...]:
         words = self.words(key)
         for word in words:
-            self.known_rule(key, word)
+            self.known_rule(word, key)
         return words
 
-    def known_rule(self, key: str, word: str) -> None:
+    def known_rule(self, word: str, *keys: str) -> None:
         if registry.expand(word) is not None:
             return
         near = registry.nearest(word)
-        start = self.text.find(word, max(self.text.find(key), 0))
-        start = max(start, 0)
+        start = self.place(word, *keys)
         self.problems.append(
             Diagnostic(
                 "PH902", registry.names().get("PH902", "unknown-rule"), "warning",
@@ -232,6 +242,19 @@ class _Reader:
                 help=f"did you mean `{near}`?" if near else "`phobos rule --all` lists the rules",
             )
         )  # fmt: skip
+
+    def place(self, word: str, *keys: str) -> int:
+        """The offset of a word in the value at some keys; of its line, where it is spelled with escapes."""
+        from phobos.check.toml_lines import lines_of
+
+        first, last = lines_of(self.text, (*self.above, *keys))
+        lines = self.text.split("\n")
+        start = sum(len(line) + 1 for line in lines[: first - 1])
+        statement = "\n".join(lines[first - 1 : last])
+        key = statement.find(keys[-1])
+        value = key + len(keys[-1]) if key >= 0 else 0
+        found = max(statement.find(quote + word + quote, value) for quote in "\"'")
+        return start + (found + 1 if found >= 0 else max(statement.find(word, value), 0))
 
     def per_file_ignores(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         key = "per-file-ignores"
@@ -243,9 +266,9 @@ class _Reader:
             if isinstance(words, str):
                 words = [words]
             if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-                raise self.bad(str(glob), "must be a list of codes or names")
+                raise self.bad(key, glob, "must be a list of codes or names")
             for word in words:
-                self.known_rule(str(glob), word)
+                self.known_rule(word, key, glob)
             pairs.append((str(glob), tuple(words)))
         return tuple(pairs)
 
@@ -262,16 +285,16 @@ class _Reader:
         if not isinstance(table, Mapping):
             raise self.bad("sizes", "must be a table of `NAME = integer`")
         for name, size in table.items():
-            if not isinstance(size, int) or isinstance(size, bool) or size < 0:
-                raise self.bad(str(name), "must be an integer that is not negative")
+            if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size < 1 << 63:
+                raise self.bad("sizes", name, "must be an integer that is not negative and fits in 64 bits")
         return tuple(sorted((str(name), int(size)) for name, size in table.items()))
 
     def baseline(self) -> str | None:
-        found = self.data.get("baseline")
-        if found is None:
-            return None
+        found = self.data.get("baseline", "")
         if not isinstance(found, str):
             raise self.bad("baseline", "must be the path of a file")
+        if not found:  # none, as `--show-settings` writes it
+            return None
         return os.path.join(os.path.dirname(os.path.abspath(self.path)), found)
 
     def line_length(self) -> int:

@@ -55,7 +55,7 @@ def read(name: str) -> Source:
     except IsADirectoryError:
         raise InputError(f"{name}: is a directory, a .ph file is needed") from None
     except FileNotFoundError:
-        raise InputError(f"{name}: no such file{_near_file(name)}") from None
+        raise InputError(f"{name}: {_missing(name, 'no such file')}") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     return decode(name, data)
@@ -64,7 +64,21 @@ def read(name: str) -> Source:
 def read_stdin(name: str) -> Source:
     """Standard input, under the name it is to be reported by."""
     refuse_python(name)
-    return decode(name, sys.stdin.buffer.read())
+    if sys.stdin is None:
+        raise InputError("standard input (`-`) is closed: send a file there, or name one")
+    try:
+        return decode(name, sys.stdin.buffer.read())
+    except OSError as error:
+        raise InputError(f"standard input (`-`) cannot be read: {error.strerror}") from None
+
+
+def _missing(name: str, said: str) -> str:
+    """Why there is nothing of that name; `said` where it is simply not there."""
+    if os.path.islink(name):
+        return f"is a link to {os.readlink(name)}, which does not exist"
+    if name == "-":
+        return "standard input is read by `phobos check` and `phobos fmt`; name a file here (/dev/stdin is one)"
+    return said + _near_file(name)
 
 
 def _near_file(name: str) -> str:
@@ -97,10 +111,8 @@ def find(paths: Iterable[str], configuration_of: Callable[[str], Configuration] 
             names: Iterable[str] = walk(path, configuration_of)
         elif os.path.exists(path):
             names = (path,)
-        elif os.path.islink(path):
-            raise InputError(f"{path}: is a link to {os.readlink(path)}, which does not exist")
         else:
-            raise InputError(f"{path}: no such file or directory{_near_file(path)}")
+            raise InputError(f"{path}: {_missing(path, 'no such file or directory')}")
         for name in names:
             found.setdefault(os.path.realpath(name), name)
     return sorted(found.values(), key=lambda name: name.split(os.sep))

@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import TextIO
 
 from phobos import __version__
 from phobos.cli.output import make_readable
@@ -37,7 +38,8 @@ _ELSEWHERE = {
     "build": "emit", "dump": "emit", "autotune": "tune", "profile": "trace", "benchmark": "bench", "new": "init",
     "server": "lsp", "serve": "lsp", "version": "--version", "help": "--help",
 }  # fmt: skip
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what writing ends with on a disk that is full
+# What writing ends with on a disk that is full, and on a descriptor that is open for reading alone.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 _EXAMPLE = """example:
   phobos check kernels/        look for hangs and races
   phobos check --help          every option, with an example"""
@@ -56,12 +58,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # the reader (`head`, `less`) has seen enough
-        _abandon_stdout()
+        _abandon(sys.stdout)
         return 0
     except OSError as error:
         if error.errno not in _NO_ROOM:
             raise
-        _abandon_stdout()
+        _abandon(sys.stdout)
         complain(f"cannot write the output: {error.strerror}")
         return 2
 
@@ -116,7 +118,7 @@ def _run(command: str, words: list[str]) -> int:
 
 
 def complain(message: str) -> None:
-    """Say on stderr why the command cannot do its work.
+    """Say on stderr why the command cannot do its work. Where that takes nothing either, the exit code has to do.
 
     What a file name or a file holds can neither steer the terminal nor begin a line, where a CI server looks for
     commands to itself.
@@ -125,7 +127,10 @@ def complain(message: str) -> None:
 
     sys.stdout.flush()
     shown = clean(message, keep_lines=True).replace("\n", "\n  | ")
-    print(f"phobos: error: {shown}", file=sys.stderr)
+    try:
+        print(f"phobos: error: {shown}", file=sys.stderr, flush=True)
+    except OSError:
+        _abandon(sys.stderr)
 
 
 def available() -> list[str]:
@@ -175,7 +180,7 @@ def _open_closed() -> None:
     sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
 
 
-def _abandon_stdout() -> None:
+def _abandon(stream: TextIO) -> None:
     """Keep the interpreter from complaining about the closed pipe when it flushes at exit."""
     with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

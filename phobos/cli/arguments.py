@@ -80,9 +80,12 @@ def assignment(text: str) -> tuple[str, int]:
     if not equals or not name.isidentifier():
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=INT")
     try:
-        return name, int(number.strip(), 0)
+        given = int(number.strip(), 0)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{number!r} in {text!r} is not an integer") from None
+        raise argparse.ArgumentTypeError(f"{number[:40]!r} in {text[:60]!r} is not an integer") from None
+    if not -(1 << 63) <= given < 1 << 63:
+        raise argparse.ArgumentTypeError(f"{number[:40]!r} in {text[:60]!r} does not fit in 64 bits")
+    return name, given
 
 
 def named(text: str) -> tuple[str, str]:
@@ -124,6 +127,13 @@ def seed(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is no seed: a whole number of at least 0")
     return int(text)
+
+
+def kernel_name(text: str) -> str:
+    """The name of a kernel, or of several, `K1+K2`."""
+    if not all(name.isidentifier() for name in text.split("+")):
+        raise argparse.ArgumentTypeError(f"{text!r} is no name of a kernel, nor names with `+` between them")
+    return text
 
 
 def add_arrays(parser: argparse._ActionsContainer) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from phobos.check import registry
 from phobos.check.configuration import DEFAULT, Configuration, from_file, of_file, words_of
 from phobos.check.project import Source, find, read, read_stdin, write
-from phobos.cli.arguments import add_order, assignment, order_for, positive, use_colour
+from phobos.cli.arguments import add_order, assignment, kernel_name, order_for, positive, use_colour
 from phobos.cli.output import document
 from phobos.cli.progress import Progress
 from phobos.diagnostic import SEVERITIES, Diagnostic, Severity
@@ -64,7 +64,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--prove", action="store_true", help="run the reference to show the launch at which each error happens"
     )
     kernel.add_argument("--plot", metavar="FILE", help="with --prove: draw those launches, as SVG")
-    kernel.add_argument("--kernel", metavar="K", help="only this kernel (K1+K2: these, and their fusion)")
+    kernel.add_argument(
+        "--kernel", type=kernel_name, metavar="K", help="only this kernel (K1+K2: these, and their fusion)"
+    )
     add_order(kernel)
     kernel.add_argument(
         "--target", action="append", metavar="CARDS", help="cards to check residency and memory for: h200,a100"

@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from phobos.check.project import write
-from phobos.cli.arguments import add_order, add_schedule, assignment, order_for
+from phobos.cli.arguments import add_order, add_schedule, assignment, kernel_name, order_for
 from phobos.cli.output import document
 from phobos.errors import InputError
 
@@ -29,7 +29,9 @@ FORMATS = ("cuda", "ptx", "cubin", "sass", "facts", "contract")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a .ph file")
-    parser.add_argument("--kernel", metavar="K", help="which kernel, where the file has several; K1+K2: their fusion")
+    parser.add_argument(
+        "--kernel", type=kernel_name, metavar="K", help="which kernel, where the file has several; K1+K2: their fusion"
+    )
     add_order(parser)
     parser.add_argument("--format", choices=FORMATS, default="cuda", help="what to print (default cuda)")
     parser.add_argument("--target", default="sm_90a", metavar="T", help="a card or an architecture (default sm_90a)")

@@ -17,6 +17,7 @@ from phobos.cli.arguments import (
     assignment,
     device,
     grid,
+    kernel_name,
     order_for,
     positive,
     seconds,
@@ -36,7 +37,9 @@ SCHEDULERS = ("round-robin", "random", "adversarial")
 def add_kernel(parser: argparse.ArgumentParser, fusion: str) -> None:
     """Which kernel; `fusion` says what becomes of several."""
     parser.add_argument("file", metavar="FILE", help="a .ph file; its `// run:` header supplies sizes and arrays")
-    parser.add_argument("--kernel", metavar="K", help=f"which kernel, where the file has several; K1+K2 {fusion}")
+    parser.add_argument(
+        "--kernel", type=kernel_name, metavar="K", help=f"which kernel, where the file has several; K1+K2 {fusion}"
+    )
     add_order(parser)
 
 
@@ -92,6 +95,11 @@ def option(arguments: argparse.Namespace, header: Run, given: Any, key: str, rea
 _BLAMELESS = ("file", "no_color", "json", "plan", "memory", "plot", "out", "repeat", "debug")
 
 
+def _files_written(arguments: argparse.Namespace) -> list[str]:
+    out = getattr(arguments, "out", None) or []
+    return [f"{path}:" for _, path in out] if isinstance(out, list) else []
+
+
 @contextmanager
 def said_by(arguments: argparse.Namespace, header: Run) -> Iterator[None]:
     """Puts the header's line in front of what cannot be made of it, where the command line says nothing of its own."""
@@ -100,8 +108,11 @@ def said_by(arguments: argparse.Namespace, header: Run) -> Iterator[None]:
     try:
         yield
     except (InputError, LaunchError) as error:
-        said = {key: value for key, value in vars(arguments).items() if value and key not in _BLAMELESS}
-        own = any(value != "cpu" for value in said.values()) or str(error).startswith("--")
+        given = {key: value for key, value in vars(arguments).items() if value not in (None, False, [])}
+        said = {key: value for key, value in given.items() if key not in _BLAMELESS}
+        own = any(value != "cpu" for value in said.values()) or str(error).startswith(
+            ("--", *_files_written(arguments))
+        )
         placed = getattr(error, "diagnostic", None) is not None or str(error).startswith(f"{arguments.file}:")
         if not header.line or own or placed:
             raise
@@ -112,6 +123,22 @@ def names_of(arguments: argparse.Namespace, header: Run) -> dict[str, str]:
     """Extents, constants and parameters, as written in the header and on the command line, which wins."""
     numbers = {name: str(number) for name, number in arguments.set}
     return {**header.names, **numbers, **dict(arguments.arg)}
+
+
+def names_given(arguments: argparse.Namespace) -> frozenset[str]:
+    """Those of them that the command line gives itself."""
+    return frozenset(name for name, _ in (*arguments.arg, *arguments.set))
+
+
+def _changed(arguments: argparse.Namespace, header: Run) -> tuple[str, ...]:
+    """What the command line gives otherwise than the header."""
+    own = names_given(arguments)
+    names = names_of(arguments, header)
+    changed = [name for name in names if name in own and header.names.get(name) != names[name]]
+    drawn = any(text.startswith(("random", "normal")) for text in names.values())
+    if drawn and arguments.seed is not None and header.options.get("seed", "0") != str(arguments.seed):
+        changed.append("--seed")
+    return tuple(changed)
 
 
 def request(arguments: argparse.Namespace, kernels: Kernels, header: Run) -> Request:
@@ -129,7 +156,7 @@ def request(arguments: argparse.Namespace, kernels: Kernels, header: Run) -> Req
         kernel=kernel,
         names=names_of(arguments, header),
         directory=os.path.dirname(arguments.file) or ".",
-        command_line=frozenset(name for name, _ in arguments.arg),
+        command_line=names_given(arguments),
         outputs={},
         device=of("device", device) or "auto",
         grid=of("grid", grid) or None,
@@ -148,6 +175,7 @@ def request(arguments: argparse.Namespace, kernels: Kernels, header: Run) -> Req
         verify=False,
         tuned=not arguments.no_tuned,
         expectations=(),
+        changed=_changed(arguments, header),
     )
 
 

@@ -11,7 +11,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from phobos.check.render.text import clean
-from phobos.cli.arguments import add_order, add_schedule, assignment, order_for
+from phobos.cli.arguments import add_order, add_schedule, assignment, kernel_name, order_for
 from phobos.errors import CheckError, InputError, LaunchError
 
 if TYPE_CHECKING:
@@ -33,7 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     known = fill(f"Cards: {', '.join(CARDS)}. Architectures: {', '.join(LIMITS)}.", 100)
     parser.description = f"{parser.description}\n\n{known}"
     parser.add_argument("file", metavar="FILE", help="a .ph file")
-    parser.add_argument("--kernel", metavar="K", help="one kernel, or K1+K2 for a fusion (default: all of the file)")
+    parser.add_argument(
+        "--kernel", type=kernel_name, metavar="K", help="one kernel, or K1+K2 for a fusion (default: all of the file)"
+    )
     add_order(parser)
     parser.add_argument(
         "--target", metavar="T[,T...]", help="cards or architectures (default: the configured, else h200)"

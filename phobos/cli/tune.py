@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from phobos.cli.arguments import device, grid, positive, seconds, seed, use_colour
-from phobos.cli.launches import add_kernel, add_what, kernel_for, launches, names_of, option
+from phobos.cli.launches import add_kernel, add_what, kernel_for, launches, names_given, names_of, option
 from phobos.cli.output import document
 from phobos.errors import CheckError, InputError
 
@@ -105,8 +105,9 @@ def tuned(arguments: argparse.Namespace, how: How) -> Tuning:
     module, unit = kernel.analysed(fixed)
     gate.demand_program(module, unit, kernel.name)
     number = option(arguments, header, arguments.seed, "seed", seed) or 0
-    folders = directories(names, dict(arguments.arg), os.path.dirname(arguments.file) or ".")
-    given = made_of(unit.program, names, number, folders, fixed)
+    own = names_given(arguments)
+    folders = directories(names, own, os.path.dirname(arguments.file) or ".")
+    given = made_of(unit.program, names, number, folders, fixed, weak=names.keys() - own)
     bound = kernel.bound((), {**given.arrays, **given.numbers}, fixed)
     files = {name: array for name, array in given.arrays.items() if names[name].startswith("@")}
     texts = {name: text for name, text in names.items() if name not in files and name not in unit.program.constants}

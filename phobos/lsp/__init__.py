@@ -39,7 +39,7 @@ def main(*, stdio: bool = False, tcp: str | None = None, log_file: str | None = 
                 file=sys.stderr,
             )
             return 2
-    elif sys.stdin.isatty():
+    elif sys.stdin is None or sys.stdin.isatty():
         print(_EXPLANATION, end="", file=sys.stderr)
         return 2
 

@@ -93,7 +93,12 @@ def describe(name: str, given: Any) -> Given:
         given = _to_numpy(name, given)
     dtype = NAMES.get(given.dtype.name)
     if dtype is None or not given.dtype.isnative:
-        raise LaunchError(f"argument `{name}` has elements of type {given.dtype}, which no tensor can have")
+        turned = dtype is not None and not given.dtype.isnative
+        why = (
+            "in the other byte order: convert with .astype(dtype.newbyteorder('='))" if turned
+            else f"which no tensor can have: convert to one of {', '.join(SIZES)}"
+        )  # fmt: skip
+        raise LaunchError(f"argument `{name}` has elements of type {given.dtype}, {why}")
     return Given(
         given, given.shape, dtype, given.strides, "cpu", given.__array_interface__["data"][0], given.flags.writeable
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from phobos.errors import InputError
@@ -16,7 +16,7 @@ from phobos.value import value
 
 @value
 class Judged:
-    """One expectation and how it went; `met` None where this run cannot say (a digest, on a GPU)."""
+    """One expectation and how it went; `met` None where this run cannot say (a digest on a GPU, other arguments)."""
 
     expectation: Expectation
     met: bool | None
@@ -29,6 +29,14 @@ def judge_fault(expectation: Expectation, kind: str | None) -> Judged:
         return Judged(expectation, True, f"{kind}, as expected")
     happened = "the run ended well" if kind is None else f"the fault was {kind}"
     return Judged(expectation, False, f"expected the fault {expectation.wanted}, but {happened}")
+
+
+def of_own_arguments(judged: Judged, changed: Sequence[str]) -> Judged:
+    """What a header expects is of the arguments that it gives: with others it may hold, and need not."""
+    if judged.met is not False or not changed:
+        return judged
+    why = f"expected of the header's arguments, and the command line gives others: {', '.join(changed)}"
+    return Judged(judged.expectation, None, f"{judged.said}; {why}")
 
 
 def judge_output(

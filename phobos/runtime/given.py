@@ -12,6 +12,7 @@ import numpy as np
 from phobos.errors import InputError
 from phobos.language.near import nearest
 from phobos.runtime.binding import barrier_tensors
+from phobos.runtime.memory import memory_bytes
 from phobos.runtime.output import size_of
 from phobos.semantics import ir
 from phobos.semantics.program import Program
@@ -22,7 +23,7 @@ _DTYPES: dict[str, Any] = {
     "f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64, "i8": np.int8, "u8": np.uint8,
     "i32": np.int32, "i64": np.int64, "bool": np.bool_,
 }  # fmt: skip
-MOST_BYTES = 1 << 36
+MOST_BYTES = 1 << 36  # of all arrays together, where the system does not say how much memory it has
 
 
 @value
@@ -46,11 +47,12 @@ def directories(names: Iterable[str], command_line: Container[str], file: str) -
 
 def arguments(
     program: Program, names: Mapping[str, str], seed: int, directories: Mapping[str, str],
-    constants: Mapping[str, int], *, mapped: bool = False,
+    constants: Mapping[str, int], *, weak: Container[str] = (), mapped: bool = False,
 ) -> Arguments:  # fmt: skip
     """Arrays and numbers out of names and texts. Raises InputError with the name and what to write instead.
 
     `seed` is for arrays without one of their own; `directories` says, by name, what the path of a file is relative to.
+    `weak` are names that a header gives: extents of a file that the command line gives win over those among them.
     `mapped` leaves what is in `.npy` files there: the arrays are maps of the files, which only reading brings in.
     """
     known = {*program.tensors, *program.params, *program.dims, *program.constants}
@@ -62,10 +64,11 @@ def arguments(
                 + (f": did you mean `{near}`?" if near else f" (it has {', '.join(sorted(known)) or 'none'})")
             )
     dims = {name: extent(name, names[name]) for name in program.dims if name in names}
+    files, outvoted = _files(program, names, dims, directories, weak, mapped)
     numbers: dict[str, Any] = {}
     for parameter in program.params.values():
         text = names.get(parameter.name)
-        if text is None:
+        if text is None or parameter.name in outvoted:
             if parameter.name in dims:
                 numbers[parameter.name] = dims[parameter.name]
                 continue
@@ -75,20 +78,7 @@ def arguments(
             )
         numbers[parameter.name] = number(parameter.name, parameter.dtype, text)
     barriers = barrier_tensors(program)
-    files: dict[str, Any] = {}
-    for tensor in program.tensors.values():
-        text = names.get(tensor.name)
-        if text is not None and text.startswith("@"):
-            files[tensor.name] = held = _file(tensor, text[1:], directories[tensor.name], mapped)
-            for axis, size in enumerate(tensor.extents):
-                if not isinstance(size, ir.Dim) or axis >= held.ndim:
-                    continue
-                if dims.setdefault(size.name, held.shape[axis]) != held.shape[axis]:
-                    raise InputError(
-                        f"`{size.name}` is {dims[size.name]}, but axis {axis} of `{tensor.name}` ({text}) is "
-                        f"{held.shape[axis]}"
-                    )
-    arrays: dict[str, Any] = {}
+    fillings: dict[str, tuple[tuple[int, ...], tuple[str, int, float | None]]] = {}
     for tensor in program.tensors.values():
         text = names.get(tensor.name)
         if text is None:
@@ -98,16 +88,72 @@ def arguments(
                 f"tensor `{tensor.name}` of `{program.name}` is not given: "
                 f"--arg {tensor.name}=zeros|ones|iota|random|normal|@file.npy|NUMBER"
             )
-        arrays[tensor.name] = files[tensor.name] if tensor.name in files else _fill(tensor, text, dims, constants, seed)
+        if tensor.name not in files:
+            fillings[tensor.name] = _shape(tensor, dims, constants), _filling(tensor, text, seed)
+    _demand_memory(program, {name: shape for name, (shape, _) in fillings.items()})
+    arrays = {
+        tensor.name: files[tensor.name] if tensor.name in files
+        else _filled(tensor, names[tensor.name], *fillings[tensor.name])
+        for tensor in program.tensors.values() if tensor.name in files or tensor.name in fillings
+    }  # fmt: skip
     return Arguments(arrays, numbers)
 
 
+def _files(
+    program: Program, names: Mapping[str, str], dims: dict[str, int], directories: Mapping[str, str],
+    weak: Container[str], mapped: bool,
+) -> tuple[dict[str, Any], set[str]]:  # fmt: skip
+    """The arrays that come from files, whose extents are put into `dims`; and which of those they have outvoted."""
+    files: dict[str, Any] = {}
+    outvoted: set[str] = set()
+    asked = [tensor for tensor in program.tensors.values() if names.get(tensor.name, "").startswith("@")]
+    for tensor in sorted(asked, key=lambda tensor: tensor.name in weak):
+        text = names[tensor.name]
+        files[tensor.name] = held = _file(tensor, text[1:], directories[tensor.name], mapped)
+        if held.ndim != len(tensor.extents):
+            continue  # refused where it is bound, if all extents are known without it
+        for axis, size in enumerate(tensor.extents):
+            if not isinstance(size, ir.Dim):
+                continue
+            length = held.shape[axis]
+            if size.name in weak and size.name not in outvoted and tensor.name not in weak:
+                dims[size.name] = length
+                outvoted.add(size.name)
+            if dims.setdefault(size.name, length) != length:
+                raise InputError(
+                    f"`{size.name}` is {dims[size.name]}, but axis {axis} of `{tensor.name}` ({text}) is {length}"
+                )
+    for tensor in asked:
+        shape, rank = files[tensor.name].shape, len(tensor.extents)
+        if len(shape) != rank and any(isinstance(e, ir.Dim) and e.name not in dims for e in tensor.extents):
+            raise InputError(
+                f"tensor `{tensor.name}`: {names[tensor.name][1:]} has shape {shape}, the kernel declares rank {rank}"
+            )
+    return files, outvoted
+
+
+def _demand_memory(program: Program, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Refuse what cannot fit before any of it is made. Raises InputError."""
+    sizes = {name: size_of(shape, program.tensors[name].dtype) for name, shape in shapes.items()}
+    most, needed = memory_bytes(), sum(sizes.values())
+    if needed > (MOST_BYTES if most is None else most):
+        largest = max(sizes, key=lambda name: sizes[name])
+        together = "" if needed == sizes[largest] else f", all of them {needed:,}"
+        free = "" if most is None else f"; {most:,} are free here"
+        raise InputError(
+            f"tensor `{largest}` of shape {shapes[largest]} would take {sizes[largest]:,} bytes{together}{free}"
+        )
+
+
 def integer(name: str, text: str) -> int:
-    """A whole number of any size, as Python or C writes it. Raises InputError."""
+    """A whole number of 64 bits, as Python or C writes it. Raises InputError."""
     try:
-        return int(text.replace("_", ""), 0)
+        number = int(text.replace("_", ""), 0)
     except ValueError:
         raise InputError(f"`{name}` is {text!r}, but it must be an integer") from None
+    if not -(1 << 63) <= number < 1 << 63:
+        raise InputError(f"`{name}` is {text}, which does not fit in 64 bits")
+    return number
 
 
 def extent(name: str, text: str) -> int:
@@ -145,7 +191,8 @@ def _shape(tensor: ir.Tensor, dims: Mapping[str, int], constants: Mapping[str, i
     return tuple(sizes)
 
 
-def _fill(tensor: ir.Tensor, text: str, dims: Mapping[str, int], constants: Mapping[str, int], seed: int) -> Any:
+def _filling(tensor: ir.Tensor, text: str, seed: int) -> tuple[str, int, float | None]:
+    """What a tensor is filled with: a kind and its seed, or a number."""
     kind, colon, option = text.partition(":")
     own = seed
     if colon:
@@ -153,24 +200,27 @@ def _fill(tensor: ir.Tensor, text: str, dims: Mapping[str, int], constants: Mapp
         if kind not in ("random", "normal") or key != "seed" or not equals or not given.isdecimal():
             raise InputError(f"cannot read {text!r} for tensor `{tensor.name}`: only `{kind}:seed=N` may follow")
         own = int(given)
-    dtype = np.dtype(_DTYPES[tensor.dtype])
-    fill: float | None = None
-    if kind not in _FILLS:
-        try:
-            fill = float(text) if dtype.kind != "i" and dtype.kind != "u" else int(text, 0)
-        except ValueError:
-            near = nearest(kind, _FILLS)
-            raise InputError(
-                f"cannot read {text!r} for tensor `{tensor.name}`: write {'|'.join(_FILLS)}, @file.npy or a number"
-                + (f"; did you mean `{near}`?" if near else "")
-            ) from None
-    shape = _shape(tensor, dims, constants)
-    if size_of(shape, tensor.dtype) > MOST_BYTES:
-        raise InputError(f"tensor `{tensor.name}` of shape {shape} would take {size_of(shape, tensor.dtype):,} bytes")
+    if kind in _FILLS:
+        return kind, own, None
+    whole = tensor.dtype in ("i8", "u8", "i32", "i64")
     try:
-        if fill is not None:
-            return np.full(shape, fill, dtype)
-        return _made(kind, shape, dtype, own)
+        return "", own, int(text, 0) if whole else float({"true": "1", "false": "0"}.get(text, text))
+    except ValueError:
+        near = nearest(kind, _FILLS)
+        raise InputError(
+            f"cannot read {text!r} for tensor `{tensor.name}` ({tensor.dtype}): write {'|'.join(_FILLS)}, @file.npy or "
+            f"a {'whole ' * whole}number" + (f"; did you mean `{near}`?" if near else "")
+        ) from None
+
+
+def _filled(tensor: ir.Tensor, text: str, shape: tuple[int, ...], filling: tuple[str, int, float | None]) -> Any:
+    kind, seed, number = filling
+    dtype = np.dtype(_DTYPES[tensor.dtype])
+    try:
+        if number is None:
+            return _made(kind, shape, dtype, seed)
+        with np.errstate(over="ignore"):  # 1e6 is infinite in f16
+            return np.full(shape, number, dtype)
     except MemoryError:
         raise InputError(
             f"tensor `{tensor.name}` of shape {shape} takes {size_of(shape, tensor.dtype):,} bytes, which this machine "
@@ -201,6 +251,8 @@ def _file(tensor: ir.Tensor, name: str, directory: str, mapped: bool) -> Any:
     path, key = name, None
     if ".npz:" in name:
         path, _, key = name.rpartition(":")
+    if not path:
+        raise InputError(f"tensor `{tensor.name}`: `@` needs the name of a .npy or .npz file behind it")
     said = f"tensor `{tensor.name}`: {path}"
     try:
         held = _loaded(Path(directory) / path, path, key, mapped)

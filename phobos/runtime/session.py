@@ -16,7 +16,7 @@ from phobos.errors import CheckError, InputError, KernelFault, LaunchError
 from phobos.runtime import gate
 from phobos.runtime.detections import Search
 from phobos.runtime.device import chosen
-from phobos.runtime.expect import Judged, judge_fault, judge_output
+from phobos.runtime.expect import Judged, judge_fault, judge_output, of_own_arguments
 from phobos.runtime.faults import confirmed, said_of
 from phobos.runtime.given import Arguments, arguments, constants_in, directories
 from phobos.runtime.headers import Expectation
@@ -47,8 +47,8 @@ TIMEOUT_S = 30.0  # on a GPU, from the command line
 class Request:
     """What to run and how. `names` maps extents, constants and parameters to texts (see `given`).
 
-    `command_line` are the names whose files are relative to the working directory; those of a header are relative
-    to `directory`.
+    `command_line` are the names that stand on the command line: their files are relative to the working directory, and
+    have a say over extents of a header, whose own files are relative to `directory`.
     """
 
     kernel: Kernel
@@ -75,6 +75,7 @@ class Request:
     expectations: tuple[Expectation, ...]
     cluster: str | None = None
     shard: tuple[str, int | None] | None = None  # the extent, and in how many parts
+    changed: tuple[str, ...] = ()  # what the command line gives otherwise than the header, whose results are expected
 
 
 @value
@@ -182,7 +183,10 @@ def launch_of(request: Request, on_gpu: bool, mapped: bool = False) -> tuple[Pro
     module, unit = kernel.analysed(constants)
     gate.demand_program(module, unit, kernel.name)
     where = directories(request.names, request.command_line, request.directory)
-    given = arguments(unit.program, request.names, request.seed, where, constants, mapped=mapped)
+    given = arguments(
+        unit.program, request.names, request.seed, where, constants, weak=request.names.keys() - request.command_line,
+        mapped=mapped,
+    )  # fmt: skip
     options = LaunchOptions(
         tuple(sorted(constants.items())), request.grid, request.resident, request.schedule, request.l2_group, None,
         request.timeout, request.unchecked, request.debug, request.keep, tuned=request.tuned,
@@ -357,7 +361,7 @@ def _finished(
         else:
             one = judge_output(request.kernel.path, expectation, done.bound, done.arrays, on_gpu=on_gpu)
             compare_anyway = compare_anyway or one.met is None
-            judged.append(one)
+            judged.append(of_own_arguments(one, request.changed))
     verified = None
     if request.verify or compare_anyway:
         verified = _verify(request, done, given, options, on_gpu)

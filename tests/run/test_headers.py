@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from phobos.check.headers import fixed_grid
 from phobos.errors import InputError
 from phobos.runtime.headers import runs_of
 
@@ -58,3 +59,13 @@ def test_what_cannot_be_read_is_refused_with_its_line(text: str, line: int, name
 def test_a_header_has_the_lines_of_the_text_and_no_others() -> None:
     (run,) = runs_of("k.ph", "// a\u2028b\x0cc\r// run: N=1\r\n// expect: X[0] = 1\r")
     assert (run.line, [one.line for one in run.expectations]) == (2, [3])
+
+
+def test_the_checker_reads_the_same_headers() -> None:
+    kernel = "kernel k(X: tensor<f32>[N]) {\n  // run: grid=7\n  X[ctx.block.x * 64 :+ 64] = 1.0\n}\n// run: grid=9\n"
+    assert fixed_grid(kernel, "k") is None and runs_of("k.ph", kernel) == (), "below the top there are none"
+    for end in ("\n", "\r\n", "\r"):
+        text = f"// one \f and \u2028 the same line{end}// run: grid=2{end}// run: grid=3,1{end}" + kernel
+        grid = fixed_grid(text, "k")
+        assert grid is not None and grid.blocks == (3, 1)
+        assert [(run.line, run.options["grid"]) for run in runs_of("k.ph", text)] == [(2, "2"), (3, "3,1")]

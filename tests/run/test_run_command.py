@@ -160,6 +160,36 @@ def test_the_command_line_wins_over_the_header(phobos_run) -> None:  # type: ign
     assert code == 0 and report["outputs"]["Y"]["max"] == 63 * 3 + 1 and report["outputs"]["Y"]["shape"] == [64]
 
 
+def test_extents_of_an_own_file_win_over_the_header(phobos_run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    np.save(tmp_path / "x.npy", np.arange(5, dtype=np.float32))
+    np.save(tmp_path / "seven.npy", np.zeros(7, np.float32))
+    text = "// run: N=8 X=ones Y=ones alpha=2\n" + SAXPY
+    code, out, _ = phobos_run(text, "--arg", "X=@x.npy", "--json")
+    assert code == 0 and json.loads(out)["outputs"]["Y"]["shape"] == [5]
+    named = "kernel k(X: tensor<f32>[N], N: i32) {\n  X[ctx.block.x * 64 :+ 64] = f32(N)\n}\n"
+    code, out, _ = phobos_run("// run: N=8 X=ones\n" + named, "--arg", "X=@x.npy", "--json")
+    assert code == 0 and json.loads(out)["outputs"]["X"]["max"] == 5.0, "so does a parameter of that name"
+    code, _, err = phobos_run("// run: N=8 X=@x.npy Y=ones alpha=2\n" + SAXPY)
+    assert code == 2 and "`N` is 8, but axis 0 of `X` (@x.npy) is 5" in err, "the header's own file wins over nothing"
+    code, _, err = phobos_run("// run: Y=@seven.npy alpha=2\n" + SAXPY, "--arg", "X=@x.npy")
+    assert code == 2 and "`N` is 5, but axis 0 of `Y` (@seven.npy) is 7" in err
+
+
+def test_what_a_header_expects_is_of_its_own_arguments(phobos_run) -> None:  # type: ignore[no-untyped-def]
+    text = "// run: N=100 X=iota Y=random alpha=2\n// expect: X[3] = 3\n// expect: Y[0] = 7\n" + SAXPY
+    code, out, _ = phobos_run(text)
+    assert code == 1 and "expectation NOT MET (line 3)" in out
+    assert phobos_run(text, "--set", "N=100", "--arg", "X=iota", "--seed", "0", "--grid", "2")[0] == 1, "no other"
+    for words, names in (
+        (("--set", "N=64"), "N"), (("--arg", "Y=ones", "--set", "N=64"), "N, Y"), (("--seed", "3"), "--seed"),
+    ):  # fmt: skip
+        code, out, _ = phobos_run(text, *words)
+        assert code == 0 and "expectation not judged (line 3): Y[0] is " in out
+        assert f"the command line gives others: {names}\n" in out and "expectation met (line 2)" in out
+    hang = "// run: N=8 X=ones grid=2\n// expect: fault=race\n" + HANG
+    assert phobos_run(hang, "--set", "N=9")[0] == 1, "another fault than the expected one is a fault"
+
+
 def test_several_runs_of_a_file_are_a_list(phobos_run) -> None:  # type: ignore[no-untyped-def]
     text = "// run: N=10 X=iota Y=ones alpha=2\n// run: N=20 X=iota Y=ones alpha=2\n// expect: Y[19] = 38\n" + SAXPY
     code, out, _ = phobos_run(text, "--json")
@@ -335,7 +365,13 @@ def test_auto_says_which_device_and_why(phobos_run, monkeypatch: pytest.MonkeyPa
         (("--arg", "X=@/dev/zero"), "/dev/zero: is neither a file nor a link to one"),
         (("--arg", "X=@."), "is a directory"),
         (("--arg", "alpha=q"), "parameter `alpha` is 'q', the kernel declares f32"),
-        (("--arg", "X=@x.npy"), "`N` is 8, but axis 0 of `X` (@x.npy) is 5"),
+        (("--set", "N=8", "--arg", "X=@x.npy"), "`N` is 8, but axis 0 of `X` (@x.npy) is 5"),
+        (("--set", f"N={1 << 63}"), "does not fit in 64 bits"),
+        (("--kernel", ""), "is no name of a kernel"),
+        (("--kernel", "saxpy+"), "is no name of a kernel"),
+        (("--schedule", ""), "phobos: error: no schedule is called ''"),
+        (("--arg", "X=@"), "`@` needs the name of a .npy or .npz file"),
+        (("--out", "Y=/dev/full"), "phobos: error: /dev/full: cannot be written: No space left"),
         (("--arg", "X=@wide.npy"), "holds f64, the kernel declares tensor<f32>[N]"),
         (("--kernel", "other"), "no kernel `other`"),
         (("--grid", "0"), "'0' is no grid"),
@@ -352,7 +388,7 @@ def test_auto_says_which_device_and_why(phobos_run, monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_bad_options_are_one_clear_line_and_exit_2(
-    phobos_run, tmp_path: Path, words: tuple[str, str], said: str
+    phobos_run, tmp_path: Path, words: tuple[str, ...], said: str
 ) -> None:  # type: ignore[no-untyped-def]
     np.save(tmp_path / "x.npy", np.zeros(5, np.float32))
     np.save(tmp_path / "wide.npy", np.zeros(8))
