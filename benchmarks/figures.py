@@ -6,6 +6,7 @@ Every script ends with `finish(title, figures)`: that prints their table, and wi
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import sys
@@ -72,10 +73,13 @@ def medians(works: Sequence[Callable[[], Any]], rounds: int, *, warm: int = 0) -
 
 
 def number(value: float) -> str:
-    """Three figures, and never an exponent below a million."""
-    if value == int(value) and abs(value) < 1e6:
-        return str(int(value))
-    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    """Three figures, or all of a whole number below a million; thousands apart, as people write them: `1 270`."""
+    if not math.isfinite(value):
+        return str(value)
+    whole = value == int(value) and abs(value) < 1e6
+    if not whole and abs(value) < 100:
+        return f"{value:.3g}"
+    return f"{value if whole else float(f'{value:.3g}'):,.0f}".replace(",", " ")
 
 
 def cells(one: Figure) -> tuple[str, str, str, str, str]:

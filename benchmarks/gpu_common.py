@@ -11,7 +11,7 @@ from typing import Any
 
 import cupy
 import numpy
-from figures import Figure, leaves
+from figures import Figure, leaves, number
 from figures import finish as keep
 
 from phobos.codegen import nvrtc
@@ -126,7 +126,7 @@ def table(title: str, head: list[str], rows: list[list[object]]) -> str:
     """A Markdown table."""
     lines = [f"{title}:", "", "| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for row in rows:
-        lines.append("| " + " | ".join(f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in row) + " |")
+        lines.append("| " + " | ".join(number(cell) if isinstance(cell, float) else str(cell) for cell in row) + " |")
     return "\n".join(lines) + "\n"
 
 

@@ -28,6 +28,7 @@ from phobos.runtime.reference.races import TooLarge
 from phobos.runtime.reference.schedulers import NAMES
 from phobos.runtime.reference.steps import Steps
 from phobos.runtime.scheduling import notes_of, possible, schedule_for, work_of
+from phobos.runtime.sizes import duration
 from phobos.semantics import ir
 from phobos.semantics.fusion import FusedProgram, parts_of
 from phobos.semantics.program import Program, fact
@@ -90,7 +91,7 @@ class Verdict:
         told = f", {len(self.disproved)} errors of the checker not confirmed" if self.disproved else ""
         return (
             f"<{self.plan.kernel} in the reference runtime: grid {' x '.join(map(str, self.plan.grid))}, "
-            f"{self.batched} of {self.block_phases} block-phases in batches, {self.elapsed_ms:.3g} ms{told}>"
+            f"{self.batched} of {self.block_phases} block-phases in batches, {duration(self.elapsed_ms)}{told}>"
         )
 
     @property

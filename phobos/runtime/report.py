@@ -10,7 +10,7 @@ from phobos.runtime.expect import Judged
 from phobos.runtime.kernel import Kernel
 from phobos.runtime.output import Summary
 from phobos.runtime.plan import Plan
-from phobos.runtime.sizes import duration
+from phobos.runtime.sizes import duration, rate
 from phobos.value import value
 
 
@@ -62,9 +62,9 @@ class Report:
             out.append(f"{name}: {held.dtype}[{shape}]  {figures}")
             out.append(f"  sha256 {held.sha256}")
         if self.elapsed_ms is not None:
-            rate = self.bytes_moved / self.elapsed_ms / 1e6 if self.elapsed_ms else 0.0
+            moved = self.bytes_moved / self.elapsed_ms / 1e6 if self.elapsed_ms else 0.0
             often = f", median of {self.repeat}" if self.repeat > 1 else ""
-            out.append(f"time {duration(self.elapsed_ms)}{often}, {rate:.3g} GB/s")
+            out.append(f"time {duration(self.elapsed_ms)}{often}, {rate(moved)}")
         if self.search is not None:
             out.append(str(self.search))
         if self.batched is not None:
@@ -98,7 +98,7 @@ class Report:
                 keys = ("code", "message", "filename", "location", "end_location", "related", "notes", "help")
                 said = {key: shown[key] for key in keys}
             fault = {"kind": self.fault.kind, **said, "blocks": list(self.fault.blocks)}
-        rate = self.bytes_moved / self.elapsed_ms / 1e6 if self.elapsed_ms else None
+        gb_per_s = self.bytes_moved / self.elapsed_ms / 1e6 if self.elapsed_ms else None
         return {
             "kernel": self.kernel.name,
             "filename": self.kernel.path,
@@ -109,7 +109,7 @@ class Report:
             "saved": dict(self.saved),
             "elapsed_ms": self.elapsed_ms,
             "repeat": self.repeat,
-            "gb_per_s": rate,
+            "gb_per_s": gb_per_s,
             "block_phases": None if self.batched is None else self.batched[1],
             "batched_block_phases": None if self.batched is None else self.batched[0],
             "fault": fault,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -163,7 +164,14 @@ def test_a_target_may_lie_on_either_side_and_is_of_the_ratio_where_there_is_one(
         ">= 0.9",
         "met",
     )
-    assert [number(n) for n in (0, 12, 12.5, 123.4, 1234567, 0.5)] == ["0", "12", "12.5", "123", "1234567", "0.5"]
+    told = {0: "0", 12: "12", 12.5: "12.5", 123.4: "123", 0.5: "0.5", 999.9: "1 000", 1268.3: "1 270", 20480: "20 480"}
+    told |= {1234567: "1 230 000", -1268.3: "-1 270", 4.096e9: "4 100 000 000", float("inf"): "inf"}
+    assert {n: number(n) for n in told} == told
+
+
+def test_results_are_written_as_people_write_numbers() -> None:
+    text = (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
+    assert not re.findall(r"\d[eE]\+\d+", text)
 
 
 def test_every_script_of_the_suite_is_there_and_ends_in_the_one_shape() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from phobos.diagnostic import plural
+from phobos.runtime.sizes import short_duration
 from phobos.runtime.tracing.summary import tiles_of
 from phobos.runtime.tracing.words import named, time_of
 
@@ -53,8 +54,8 @@ def _rows(summary: Summary, held: Residency) -> list[tuple[str, str]]:
         cost = trace.cost
         rows.append((
             "cost",
-            f"{cost.ratio:.2f} times the kernel without a trace ({1e3 * cost.traced_ms:.3g} us, "
-            f"{1e3 * cost.plain_ms:.3g} us), {cost.traced_registers} registers a thread, {cost.plain_registers} "
+            f"{cost.ratio:.2f} times the kernel without a trace ({short_duration(cost.traced_ms)}, "
+            f"{short_duration(cost.plain_ms)}), {cost.traced_registers} registers a thread, {cost.plain_registers} "
             "without",
         ))  # fmt: skip
         rows.append(("clock", f"times are multiples of {trace.resolution} ns, as measured on this card"))

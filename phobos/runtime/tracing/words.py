@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from phobos.runtime.sizes import grouped as grouped
+from phobos.runtime.sizes import nanoseconds
+
 if TYPE_CHECKING:
     from phobos.runtime.tracing.trace import Trace, Unit
 
@@ -13,15 +16,7 @@ def time_of(time: float, unit: Unit) -> str:
     if unit == "steps":
         text = grouped(round(time)) if time == int(time) or time >= 100 else f"{time:.1f}"
         return f"{text} step" if text == "1" else f"{text} steps"
-    for limit, per, name in ((1e3, 1.0, "ns"), (1e6, 1e3, "us"), (1e9, 1e6, "ms")):
-        if time < limit:
-            return f"{time / per:.3g} {name}"
-    return f"{time / 1e9:.3g} s"
-
-
-def grouped(number: int) -> str:
-    """`1 056`."""
-    return f"{number:,}".replace(",", " ")
+    return nanoseconds(time)
 
 
 def named(trace: Trace, block: int) -> str:

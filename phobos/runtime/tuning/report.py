@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from phobos.diagnostic import plural
 from phobos.runtime.drawing import Drawing
+from phobos.runtime.sizes import short_duration
 from phobos.runtime.tuning.judging import MEASURED, Row
 from phobos.runtime.tuning.keeping import folder, size_class
 
@@ -17,11 +18,7 @@ WORDS = {"another-result": "another result", "slower": "slower"}
 
 def milliseconds(ms: float | None) -> str:
     """`2.38 us`, `1.2 ms`, `3 s`: three figures."""
-    if ms is None:
-        return "-"
-    if ms < 1.0:
-        return f"{1e3 * ms:.3g} us"
-    return f"{ms:.3g} ms" if ms < 1000 else f"{ms / 1000:.3g} s"
+    return "-" if ms is None else short_duration(ms)
 
 
 def text(tuning: Tuning) -> str:
