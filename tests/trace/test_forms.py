@@ -107,6 +107,18 @@ def test_the_drawing_shows_each_block_and_its_waiting() -> None:
     assert "prefers-color-scheme:dark" in made.to_svg() == made._repr_svg_()
 
 
+def test_a_tick_stands_where_its_number_says() -> None:
+    text = "kernel k(X: tensor<f32>[N]) {\n  X[ctx.block.x * 256 :+ 256] = X[ctx.block.x * 256 :+ 256] * 2.0\n}\n"
+    made = phobos.kernel(text).trace(numpy.zeros(5 * 256, numpy.float32), resident=1)
+    root = ElementTree.fromstring(made.to_svg())
+    told = [one for one in root.iter(f"{SVG}text") if (one.text or "").split(" ")[-1] in ("step", "steps")]
+    times = [int((one.text or "").rpartition(" ")[0].replace(" ", "")) for one in told]
+    places = [float(one.get("x", "")) for one in told]
+    assert len(times) == 5 and times[-1] == made.end.max() and times[-1] % 4, "else each quarter is a whole number"
+    for time, place in zip(times, places, strict=True):
+        assert (place - places[0]) / (places[-1] - places[0]) == pytest.approx(time / times[-1], abs=1e-3)
+
+
 def test_a_drawing_of_many_blocks_has_bounded_rows_and_says_so() -> None:
     made = slow(777, 4, blocks=1500)
     root = ElementTree.fromstring(made.to_svg())

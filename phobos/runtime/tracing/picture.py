@@ -49,12 +49,11 @@ def svg(trace: Trace) -> str:
             out.text(x + 17, y, name, "small")
     left, width = MARGIN + LABEL, WIDTH - 2 * MARGIN - LABEL
     scale = width / span
-    for tick in range(5):
-        x = left + width * tick / 4
+    for time in sorted({round(span * quarter / 4) for quarter in range(5)}):  # where it says, also of a few steps
+        x = left + scale * time
         out.put("path", {"class": "line", "d": f"M{x:.1f} {top}V{bottom + 4}"})
-        anchor = ("start", "middle", "middle", "middle", "end")[tick]
-        out.text(round(x, 1), bottom + LINE, time_of(round(span * tick / 4), trace.unit), "small",
-                 **{"text-anchor": anchor})  # fmt: skip
+        anchor = {0: "start", span: "end"}.get(time, "middle")
+        out.text(round(x, 1), bottom + LINE, time_of(time, trace.unit), "small", **{"text-anchor": anchor})
     for place, (label, ctas) in enumerate(rows):
         y = top + row * place
         out.text(MARGIN, y + row // 2 + 4, label, "small")
