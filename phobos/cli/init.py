@@ -8,6 +8,8 @@ Exit 0: the folder has all of them. 2: something could not be written.
 from __future__ import annotations
 
 import argparse
+import os
+import shlex
 from pathlib import Path
 
 from phobos.check.project import write
@@ -108,7 +110,7 @@ def run(arguments: argparse.Namespace) -> int:
     for name, text in files.items():
         path = folder / name
         try:
-            if path.exists():
+            if os.path.lexists(path):  # a link to nothing is somebody's, too
                 print(f"kept    {path}: it is there already")
                 continue
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -117,5 +119,5 @@ def run(arguments: argparse.Namespace) -> int:
         write(str(path), text, False)
         print(f"wrote   {path}")
     kernel = folder / "kernels/neighbours.ph"
-    print(f"\nNow: phobos check {folder}, phobos run {kernel}")
+    print(f"\nNow: phobos check {shlex.quote(str(folder))}, phobos run {shlex.quote(str(kernel))}")
     return 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from phobos.ide.document import Document, Place
 from phobos.ide.names import Symbol, Use
 from phobos.semantics import ir, types
@@ -13,6 +15,20 @@ from phobos.syntax import tree
 Meaning = ir.Variable | ir.Tensor | ir.Dim | ir.Constant | ir.ScalarParam
 
 AXES = "xyz"
+
+_SPAN = re.compile(r"(`[^`\n]+`)")
+_MARKS = re.compile(r"([\\`*_\[\]<>~|#&])")
+
+
+def prose(text: str) -> str:
+    """A text of the user's for Markdown: it shows as it is. What stands between backticks is code, nothing else is
+    markup: neither a link nor an image, which an editor would fetch, nor emphasis out of `a * b * c`."""
+    return "".join(part if number % 2 else _MARKS.sub(r"\\\1", part) for number, part in enumerate(_SPAN.split(text)))
+
+
+def one_line(written: str) -> str:
+    """Code as it stands in the text, on one line: without its comments, blanks evened out."""
+    return " ".join(re.sub(r"//[^\r\n]*", " ", written).split())
 
 
 # --- what a name means in a program ---------------------------------------------------------------------

@@ -10,7 +10,18 @@ from __future__ import annotations
 import re
 
 from phobos.ide import facts
-from phobos.ide.describe import LEVELS, Meaning, chain_of, level_at, level_of, meaning, type_of, type_text
+from phobos.ide.describe import (
+    LEVELS,
+    Meaning,
+    chain_of,
+    level_at,
+    level_of,
+    meaning,
+    one_line,
+    prose,
+    type_of,
+    type_text,
+)
 from phobos.ide.document import Document, Place, Range
 from phobos.ide.keywords import KEYWORDS
 from phobos.ide.names import Symbol, Use
@@ -215,13 +226,12 @@ def signature_of(place: Place) -> str:
     """A kernel's or function's head as written, blanks evened out."""
     node = place.item.node
     assert node is not None
-    written = place.item.text[node.name.start : node.body.start]
-    head = " ".join(re.sub(r"//[^\r\n]*", " ", written).split())
+    head = one_line(place.item.text[node.name.start : node.body.start])
     return ("kernel " if isinstance(node, tree.Kernel) else "fn ") + head
 
 
 def comment_above(document: Document, place: Place) -> str:
-    """The `//` comment that stands right above an item: its own documentation."""
+    """The `//` comment that stands right above an item: its own documentation, in Markdown."""
     lines = document.lines
     row = lines.line_of(place.start) - 1
     kept: list[str] = []
@@ -233,7 +243,7 @@ def comment_above(document: Document, place: Place) -> str:
         if not re.match(r"(run|expect|phobos):", text):
             kept.append(text)
         row -= 1
-    return "\n".join(reversed(kept)).strip()
+    return prose("\n".join(reversed(kept)).strip())
 
 
 def _function(document: Document, place: Place) -> list[str]:
@@ -354,5 +364,5 @@ def _written(place: Place, symbol: Symbol) -> str:
             text = place.item.text[node.start : node.end]
         case _:
             return symbol.name
-    return " ".join(text.split())
+    return one_line(text)
 

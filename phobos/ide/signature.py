@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from phobos.ide.cursor import calling_at
+from phobos.ide.describe import one_line
 from phobos.ide.document import Document
 from phobos.ide.hover import comment_above
 from phobos.language.attributes import ATTRIBUTES
@@ -53,10 +54,8 @@ def signature(document: Document, offset: int) -> Signature | None:
     if function is None or not isinstance(function.item.node, tree.Function):
         return None
     node = function.item.node
-    written = tuple(
-        (" ".join(function.item.text[param.start : param.end].split()), "") for param in node.params
-    )
-    result = "" if node.result is None else function.item.text[node.result.start : node.result.end]
+    written = tuple((one_line(function.item.text[param.start : param.end]), "") for param in node.params)
+    result = "" if node.result is None else one_line(function.item.text[node.result.start : node.result.end])
     return _made(node.name.text, written, result, comment_above(document, function), calling.argument)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -117,7 +118,7 @@ def plain(markdown: str) -> str:
         elif line == "---":
             kept.append("")
         else:
-            kept.append(line.replace("**", "").replace("`", ""))
+            kept.append(re.sub(r"`([^`]*)`|\\([\\`*_\[\]<>~|#&])|\*\*|`", r"\1\2", line))
     return "\n".join(kept)
 
 

@@ -63,15 +63,17 @@ def test_the_hooks_for_pre_commit_run_and_are_those_that_are_shown(tmp_path: Pat
     hooks = {hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())}
     shown = re.findall(r"- id: (\S+)", (ROOT / "docs/cli.md").read_text(encoding="utf-8"))
     assert set(shown) == set(hooks)
-    shutil.copy(ROOT / "examples/saxpy.ph", tmp_path / "kernel.ph")
+    names = ("kernel.ph", "--output-file=other.ph")
+    for name in names:
+        shutil.copy(ROOT / "examples/saxpy.ph", tmp_path / name)
     for hook in hooks.values():
         assert re.search(hook["files"], "kernels/kernel.ph")
-        words = [sys.executable, "-m", *hook["entry"].split(), "kernel.ph"]
+        words = [sys.executable, "-m", *hook["entry"].split(), *hook["args"], *names]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         done = subprocess.run(
             words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
         )
-        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.returncode == 0 and "2 files" in done.stdout, done.stdout + done.stderr
 
 
 def test_a_mistake_would_be_seen(tmp_path: Path) -> None:

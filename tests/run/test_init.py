@@ -50,6 +50,19 @@ def test_what_is_there_is_kept(folder: Path, capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out.count("kept") == 3
 
 
+def test_a_link_to_nothing_is_somebodys(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Through it a file would be made outside of the folder."""
+    (folder / "inside").mkdir()
+    (folder / "inside/phobos.toml").symlink_to(folder / "outside.toml")
+    assert main(["init", "inside"]) == 0
+    assert "kept    inside/phobos.toml" in capsys.readouterr().out and not (folder / "outside.toml").exists()
+
+
+def test_the_commands_that_it_names_can_be_typed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", "my kernels"]) == 0
+    assert "phobos check 'my kernels', phobos run 'my kernels/kernels/neighbours.ph'" in capsys.readouterr().out
+
+
 def test_a_file_where_the_folder_should_be(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "taken").write_text("")
     assert main(["init", "taken"]) == 2
