@@ -45,8 +45,8 @@ def test_neither_comment_nor_assumption_gets_a_hover_to_fetch_anything(comment: 
     text = f"// {comment}\nkernel k(X: tensor<f32>[N]) {{\n  // phobos: assume uniform({comment})\n  X[0] = 1.0\n}}\n"
     for word in ("k(X", "assume"):
         found = hover(document(text), text.index(word))
-        assert found is not None
-        html = MarkdownIt("commonmark").render(found.markdown)
+        assert found is not None or word == "assume", "an assumption of more than a name is none"
+        html = MarkdownIt("commonmark").render(found.markdown if found is not None else "")
         assert not re.findall(r"<(?:img|a|b|em|h1)\b", html), html
 
 
