@@ -20,7 +20,6 @@ from phobos.runtime.tuning.applying import applied
 from phobos.runtime.tuning.problem import Problem, arguments_at
 from phobos.runtime.tuning.reading import extents, field
 from phobos.runtime.tuning.space import Variant, variant_of
-from phobos.semantics import ir
 from phobos.value import value
 
 if TYPE_CHECKING:
@@ -158,25 +157,26 @@ def bound_at(problem: Problem, kernel: Kernel, variant: Variant, dims: Mapping[s
     return kernel.bound((), arguments_at(problem, program, dims), constants)
 
 
-_whole: dict[str, tuple[Problem, Any, dict[str, Any]]] = {}  # the last arguments of full size, in this process
+_made: dict[str, tuple[Problem, Any]] = {}  # in this process, of the last problem
+
+
+def _once(name: str, problem: Problem, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What is made once of a problem; what was made of the one before has gone by then."""
+    known = _made.get(name)
+    if known is None or known[0] is not problem:
+        _made.pop(name, None)
+        known = _made[name] = problem, make()
+    return known[1]
 
 
 def _bound_whole(problem: Problem, kernel: Kernel, variant: Variant) -> Bound:
-    """At full size, where making the arrays takes longer than timing: those of the variant before, if they fit.
-
-    An engine works on copies of them.
+    """At full size, where making the arrays takes longer than timing: the same for all variants, as constants that are
+    extents are held. An engine works on copies of them.
     """
     constants = problem.constants(variant)
     program = kernel.analysed(constants)[1].program
-    shapes = [
-        [problem.dims.get(e.name) if isinstance(e, ir.Dim) else e if isinstance(e, int) else e.value for e in t.extents]
-        for t in program.tensors.values()
-    ]
-    known = _whole.get("last")
-    if known is None or known[0] is not problem or known[1] != shapes:
-        _whole.clear()  # not two of them at a time
-        known = _whole["last"] = problem, shapes, arguments_at(problem, program, problem.dims)
-    return kernel.bound((), known[2], constants)
+    given = _once("arguments", problem, lambda: arguments_at(problem, program, problem.dims))
+    return kernel.bound((), given, constants)
 
 
 def _launched(
@@ -237,16 +237,11 @@ def referee(
     return prepared.arrays, prepared.placement.bound
 
 
-_without_tuning: dict[str, tuple[Problem, dict[str, Any]]] = {}  # the last problem's, in this process
-
-
 def _as_it_is(problem: Problem) -> dict[str, Any]:
     """What the kernel computes without tuning."""
-    known = _without_tuning.get("last")
-    if known is None or known[0] is not problem:
-        known = problem, referee(problem, problem.base, problem.small, None, seconds=problem.timeout_s)[0]
-        _without_tuning["last"] = known
-    return known[1]
+    return _once(
+        "untuned", problem, lambda: referee(problem, problem.base, problem.small, None, seconds=problem.timeout_s)[0]
+    )
 
 
 def _against(
