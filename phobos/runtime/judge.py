@@ -112,25 +112,17 @@ def prepare(
     checks = aligned(bound)
     schedule = schedule_for(options.schedule, options.l2_group)
     possible(bound, schedule)
-
-    def resident(program: Program) -> tuple[int, str]:
-        if options.resident is not None:
-            return options.resident, "as asked for"
-        if options.grid is not None:
-            first = options.grid if isinstance(options.grid, int) else options.grid[0]
-            return first, "the grid asked for"
-        return _target_resident(kernel, program)
-
     phase_plans: tuple[PhasePlan, ...] = ()
     phases: Phases
     if isinstance(bound.program, FusedProgram):
         from phobos.runtime.fusing import arranged
 
-        made = arranged(bound, bound.program.fusion, options, lambda: resident(bound.program))
+        made = arranged(bound, bound.program.fusion, options, lambda: _resident(kernel, bound.program, options))
         placement, phases, work, phase_plans = made.placement, made.kernels, made.work, made.phases
     else:
         placement = place(
-            bound, options.grid, resident, lambda chosen: kernel.bound(arguments, named, chosen), constants
+            bound, options.grid, lambda program: _resident(kernel, program, options),
+            lambda chosen: kernel.bound(arguments, named, chosen), constants,
         )
         bound = placement.bound
         phases = (((bound.program, placement.grid),),)
@@ -150,8 +142,27 @@ def prepare(
     arrays = {name: held.array for name, held in bound.tensors.items()}
     for name, shape in bound.supplied.items():
         arrays[name] = np.zeros(shape, np.int32)
-    ordinary = not program.is_persistent
-    plan = Plan(
+    notes = (*placement.notes, *notes_of(work, schedule.l2_group, placement.resident))
+    plan = _plan(kernel, options, placement, work, (*checks,), notes, phase_plans)
+    bounded = None if program.is_persistent else options.resident
+    return Prepared(kernel, placement, phases, work, plan, arrays, bounded, options.timeout or None)
+
+
+def _resident(kernel: Kernel, program: Program, options: LaunchOptions) -> tuple[int, str]:
+    """How many blocks of a grid that waits for itself fit at once, and who says so."""
+    if options.resident is not None:
+        return options.resident, "as asked for"
+    if options.grid is not None:
+        return options.grid if isinstance(options.grid, int) else options.grid[0], "the grid asked for"
+    return _target_resident(kernel, program)
+
+
+def _plan(
+    kernel: Kernel, options: LaunchOptions, placement: Placement, work: Work, checks: tuple[Check, ...],
+    notes: tuple[str, ...], phases: tuple[PhasePlan, ...],
+) -> Plan:  # fmt: skip
+    program = placement.bound.program
+    return Plan(
         kernel=kernel.name,
         device="cpu (reference runtime)",
         grid=placement.grid,
@@ -166,16 +177,13 @@ def prepare(
         resident=placement.resident if placement.resident is not None else options.resident,
         timeout_s=options.timeout or None,
         timeout_source="as asked for" if options.timeout else "",
-        checks=tuple(checks),
-        notes=(*placement.notes, *notes_of(work, schedule.l2_group, placement.resident)),
-        l2_group=schedule.l2_group,
+        checks=checks,
+        notes=notes,
+        l2_group=schedule_for(options.schedule, options.l2_group).l2_group,
         workers=work.workers,
         tiles=work.blocks,
         rounds=work.longest,
-        phases=phase_plans,
-    )
-    return Prepared(
-        kernel, placement, phases, work, plan, arrays, options.resident if ordinary else None, options.timeout or None
+        phases=phases,
     )
 
 

@@ -117,33 +117,7 @@ def _unknown(b: Build, node: tree.Call) -> None:
 
 def inline(b: Build, node: tree.Call, function: tree.Function, *, used: bool) -> ir.Expression | None:
     name = node.callee.text
-    if any(frame.name == name for frame in b.frames):
-        chain = [frame.name for frame in b.frames if frame.name is not None]
-        cycle = [*chain[chain.index(name) :], name]
-        b.report(
-            "PH107",
-            f"`{name}` calls itself: functions are inlined, so they cannot be recursive",
-            node.callee,
-            " calls ".join(f"`{n}`" for n in cycle),
-            help="write a loop",
-            root=("recursion", frozenset(cycle)),
-        )
-        return b.error(node)
-    b.call_count += 1
-    if b.alone and b.call_count > MOST_CALLS_ALONE:
-        return b.error(node)  # kernels that call the function look further
-    if b.call_count > MOST_CALLS or len(b.frames) > MOST_DEEP:
-        deep = len(b.frames) > MOST_DEEP
-        b.report(
-            "PH107",
-            f"functions call each other more than {MOST_DEEP} deep"
-            if deep
-            else f"inlining makes more than {MOST_CALLS} calls of this kernel",
-            node.callee,
-            f"the limit is {MOST_DEEP} levels" if deep else f"the limit is {MOST_CALLS} calls",
-            help="call fewer functions from functions",
-            root="call-limit",
-        )
+    if _without_end(b, node):
         return b.error(node)
     b.inlined.setdefault(name)
     b.nodes.setdefault(node.callee, function)
@@ -198,6 +172,40 @@ def inline(b: Build, node: tree.Call, function: tree.Function, *, used: bool) ->
         )
         return b.error(node)
     return None
+
+
+def _without_end(b: Build, node: tree.Call) -> bool:
+    """Whether a call is not to be inlined, as that would not end, or not soon; what is wrong has been said then."""
+    name = node.callee.text
+    if any(frame.name == name for frame in b.frames):
+        chain = [frame.name for frame in b.frames if frame.name is not None]
+        cycle = [*chain[chain.index(name) :], name]
+        b.report(
+            "PH107",
+            f"`{name}` calls itself: functions are inlined, so they cannot be recursive",
+            node.callee,
+            " calls ".join(f"`{n}`" for n in cycle),
+            help="write a loop",
+            root=("recursion", frozenset(cycle)),
+        )
+        return True
+    b.call_count += 1
+    if b.alone and b.call_count > MOST_CALLS_ALONE:
+        return True  # kernels that call the function look further
+    if b.call_count > MOST_CALLS or len(b.frames) > MOST_DEEP:
+        deep = len(b.frames) > MOST_DEEP
+        b.report(
+            "PH107",
+            f"functions call each other more than {MOST_DEEP} deep"
+            if deep
+            else f"inlining makes more than {MOST_CALLS} calls of this kernel",
+            node.callee,
+            f"the limit is {MOST_DEEP} levels" if deep else f"the limit is {MOST_CALLS} calls",
+            help="call fewer functions from functions",
+            root="call-limit",
+        )
+        return True
+    return False
 
 
 def signature(function: tree.Function) -> str:

@@ -198,6 +198,14 @@ def parameters_of(b: Build, params: Sequence[tree.Param]) -> tuple[ir.Tensor | i
                     b.scope.names[name] = None
                     continue
                 b.taken.append((param, node))
+    _bind_extents(b)
+    for param, tile in b.taken:
+        _own_tile(b, param, tile)
+    return tuple(made)
+
+
+def _bind_extents(b: Build) -> None:
+    """Extents by their names, which a parameter of the same value may have, too."""
     for name, dim in b.dims.items():
         scalar_param = b.params.get(name)
         if scalar_param is None:
@@ -215,9 +223,6 @@ def parameters_of(b: Build, params: Sequence[tree.Param]) -> tuple[ir.Tensor | i
                 help="make it i32 or i64, or rename it",
             )
         b.scope.names[name] = dim
-    for param, tile in b.taken:
-        _own_tile(b, param, tile)
-    return tuple(made)
 
 
 def _tensor(b: Build, param: tree.Param, node: tree.TensorType) -> ir.Tensor | None:
