@@ -151,6 +151,46 @@ def tune(
     gate.demand(kernel.findings, kernel.name, kernel.text, on_device=True)
     for schedule, group in itertools.product(how.schedules or (None,), how.l2_groups or (None,)):
         schedule_for(schedule, group)
+    machine = how.machine or machine_of(device)
+    problem, variants, sizes = _posed(kernel, bound, names, arrays, fixed, device, how, machine)
+    key, card = kernel.key, machine.card
+    rows = keeping.rows_of(problem, key, card, fresh=how.fresh)
+    search = Search(
+        problem, variants, sizes, known=rows.kept, keep=rows.add, report=report, budget_s=how.budget_s,
+        judged_by=how.judged_by or judge,
+    )  # fmt: skip
+
+    def result(*, interrupted: bool) -> Tuning:
+        best, kept = search.best, None
+        if best is not None and not interrupted:
+            winner = Winner(
+                best.variant, problem.held, how.grid, dict(bound.dims), best.elapsed_ms or 0.0,
+                None if search.untuned is None else search.untuned.elapsed_ms, strftime("%Y-%m-%d"),
+            )  # fmt: skip
+            where = keeping.keep_winner(key, kernel.name, card, winner)
+            kept = None if where is None else str(where)
+        return Tuning(
+            kernel.name, kernel.path, device, card, dict(bound.dims), problem.small, problem.held,
+            tuple(sorted(search.rows.values(), key=_order)), best, search.untuned, search.from_disk, len(search.left),
+            interrupted, perf_counter() - begun, kept,
+        )  # fmt: skip
+
+    try:
+        with _executors(how, machine.arch) as (judges, compilers):
+            search.run(judges, compilers)
+    except KeyboardInterrupt:
+        if on_interrupt is not None:
+            on_interrupt(result(interrupted=True))
+        raise
+    return result(interrupted=False)
+
+
+def _posed(
+    kernel: Kernel, bound: Bound, names: Mapping[str, str], arrays: Mapping[str, Any], fixed: Mapping[str, int],
+    device: str, how: How, machine: Machine,
+) -> tuple[Problem, list[Variant], dict[str, int]]:  # fmt: skip
+    """The problem, the variants that can be one of its answers, and the extents and integer parameters. Raises what
+    `tune` raises."""
     program = kernel.analysed(dict(fixed))[1].program
     for name in how.scratch:
         if name not in program.tensors:
@@ -162,11 +202,9 @@ def tune(
     held = {name: constant.value for name, constant in program.constants.items() if name not in tuned}
     bound_by_launch = {c.name for c in _grid_constants(program)} - set(fixed)
     held = {name: number for name, number in held.items() if name not in bound_by_launch}
-    machine = how.machine or machine_of(device)
-    arch = machine.arch
     problem = Problem(
         kernel.path, kernel.text, kernel.name, dict(names), dict(arrays), how.seed, dict(bound.dims), dict(bound.dims),
-        held, base, device, arch, machine.multiprocessors, how.grid, how.resident, how.scratch, how.repeat,
+        held, base, device, machine.arch, machine.multiprocessors, how.grid, how.resident, how.scratch, how.repeat,
         how.timeout_s, order=kernel.order,
     )  # fmt: skip
     programs = [kernel.analysed(problem.constants(variant))[1].program for variant in variants]
@@ -174,36 +212,7 @@ def tune(
     fitting = [v for v, p in zip(variants, programs, strict=True) if worth(v, p, sizes, how.grid)]
     if not fitting:
         raise LaunchError(f"`{kernel.name}` cannot run under any of the schedules and groups that were asked for")
-    key, card = kernel.key, machine.card
-    rows = keeping.rows_of(problem, key, card, fresh=how.fresh)
-    search = Search(
-        problem, fitting, sizes, known=rows.kept, keep=rows.add, report=report, budget_s=how.budget_s,
-        judged_by=how.judged_by or judge,
-    )  # fmt: skip
-
-    def result(*, interrupted: bool) -> Tuning:
-        best, kept = search.best, None
-        if best is not None and not interrupted:
-            winner = Winner(
-                best.variant, held, how.grid, dict(bound.dims), best.elapsed_ms or 0.0,
-                None if search.untuned is None else search.untuned.elapsed_ms, strftime("%Y-%m-%d"),
-            )  # fmt: skip
-            where = keeping.keep_winner(key, kernel.name, card, winner)
-            kept = None if where is None else str(where)
-        return Tuning(
-            kernel.name, kernel.path, device, card, dict(bound.dims), problem.small, held,
-            tuple(sorted(search.rows.values(), key=_order)), best, search.untuned, search.from_disk, len(search.left),
-            interrupted, perf_counter() - begun, kept,
-        )  # fmt: skip
-
-    try:
-        with _executors(how, arch) as (judges, compilers):
-            search.run(judges, compilers)
-    except KeyboardInterrupt:
-        if on_interrupt is not None:
-            on_interrupt(result(interrupted=True))
-        raise
-    return result(interrupted=False)
+    return problem, fitting, sizes
 
 
 @contextmanager
