@@ -126,6 +126,12 @@ def test_smaller_sizes_keep_promises_that_no_tile_shows() -> None:
     assert small["N"] % 48 == 0 and 48 <= small["N"] < 2000
 
 
+def test_a_loop_over_tiles_goes_round_where_that_is_affordable() -> None:
+    program = program_of(SCALE, TILE=64)
+    assert shrunk({"N": 3 * 64}, [program], 4 * 64) == {"N": 2 * 64}
+    assert shrunk({"N": 3 * 64}, [program], 3 * 64) == {"N": 64}
+
+
 def test_what_is_affordable_is_left_as_it_is() -> None:
     program = program_of(SCALE)
     assert shrunk({"N": 1000}, [program]) == {"N": 1000}

@@ -488,17 +488,25 @@ def test_schedules_and_bands_are_tried_and_the_workers_of_persistent_ones() -> N
     assert phobos.kernel(ROWS).plan(a, y, constants={"T": 4}, schedule="flat").schedule == "flat"
 
 
-def test_constants_that_were_never_tried_go_before_schedules_and_then_the_best_ones() -> None:
+@pytest.mark.parametrize(
+    ("refused", "then"), [(None, ["T=4 xyz", "T=8 xyz"]), (4, ["T=8 xyz", "T=4 xyz"]), (8, ["T=4 xyz", "T=8 xyz"])]
+)
+def test_constants_that_were_never_tried_go_before_schedules_and_then_the_best_ones(
+    refused: int | None, then: list[str]
+) -> None:
     order: list[str] = []
 
     def judged_by(problem: Any, task: Task) -> Row:
         order.append(task.variant.label)
-        return Row(task.variant, "ok", elapsed_ms=float(dict(task.variant.constants)["T"]), least_ms=1.0, repeats=1)
+        tile = dict(task.variant.constants)["T"]
+        if tile == refused:
+            return Row(task.variant, "refused")
+        return Row(task.variant, "ok", elapsed_ms=float(tile), least_ms=1.0, repeats=1)
 
     a = np.zeros((16, 16), np.float32)
     text = ROWS.replace("[4, 8]", "[8, 4]")
     tuned(text, a, a.copy(), judged_by=judged_by, schedules=("flat", "xyz"), resident=2)
-    assert order == ["T=8 flat", "T=4 flat", "T=4 xyz", "T=8 xyz"]
+    assert order == ["T=8 flat", "T=4 flat", *then]
 
 
 def test_a_schedule_that_no_variant_can_have_is_refused() -> None:
