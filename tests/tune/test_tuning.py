@@ -279,6 +279,7 @@ def test_what_the_caller_fixes_otherwise_is_left_alone() -> None:
     assert constants(constants={"TILE": 64}) == {"TILE": 64}
     assert constants(grid=30) == {"TILE": 4}
     assert constants(schedule="flat") == {"TILE": 4}
+    assert constants(l2_group=4) == {"TILE": 4} and constants(l2_group=1) == {"TILE": 64}
 
 
 def test_held_constants_are_part_of_what_a_winner_is_for() -> None:
