@@ -181,6 +181,22 @@ def test_launches_that_are_refused(names: str, how: dict[str, Any], said: str) -
         fused.plan(**held, **how)
 
 
+@pytest.mark.parametrize("names", ["shifted+doubled", "doubled+shifted"])
+def test_of_what_the_kernels_ask_of_two_arrays_the_strictest_counts(names: str) -> None:
+    text = """
+kernel shifted(X: tensor<f32>[N], Y: tensor<f32>[N]) {
+  Y[ctx.block.x * 8 :+ 8] = X[ctx.block.x * 8 + 1 :+ 8]
+}
+kernel doubled(X: tensor<f32>[N], Y: tensor<f32>[N]) {
+  Y[ctx.block.x * 8 :+ 8] = Y[ctx.block.x * 8 :+ 8] + X[ctx.block.x * 8 :+ 8]
+}
+"""
+    x = np.zeros(64, np.float32)
+    phobos.kernel(text, "doubled").plan(x, x)
+    with pytest.raises(phobos.LaunchError, match="`Y` and `X` share memory"):
+        phobos.kernel(text, names).plan(x, x)
+
+
 def test_arrays_that_no_barrier_orders_must_lie_apart() -> None:
     held = arrays(256, "Y", "W")
     held["W"] = held["Y"]
