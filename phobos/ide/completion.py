@@ -73,6 +73,8 @@ class _Maker:
         self.place = place
         self.cursor = cursor
         self.range = range
+        rest = document.text[range.end : range.end + 80].partition("\n")[0].strip()
+        self.behind = rest[:1]  # what comes next on the line, if anything
 
     def all(self) -> Iterator[Completion]:
         cursor = self.cursor
@@ -117,7 +119,17 @@ class _Maker:
         self, label: str, kind: Kind, detail: str, documentation: str, rank: int, snippet: str | None = None,
         insert: str | None = None,
     ) -> Completion:  # fmt: skip
-        return Completion(label, kind, self.range, detail, documentation, insert or label, snippet, rank)
+        written = insert or label
+        if snippet is not None and self.goes_on(label, snippet):
+            written, snippet = label, None
+        return Completion(label, kind, self.range, detail, documentation, written, snippet, rank)
+
+    def goes_on(self, label: str, snippet: str) -> bool:
+        """Whether what a snippet puts behind its word stands there already: the `(` of a call, the rest of a `for`."""
+        if not self.behind:
+            return False
+        more = snippet.removeprefix(label).lstrip()
+        return more[:1] == self.behind or (label in KEYWORDS and more[:1] == "$" and self.behind not in "}/;")
 
     def keyword(self, word: str, rank: int) -> Completion:
         entry = KEYWORDS[word]

@@ -121,6 +121,8 @@ def _code(document: Document, place: Place) -> Found | None:
     use = place.names.at(place.inside)
     if use is not None:
         return _name(document, place, use)
+    if attribute is not None:
+        return None  # its `in` is not that of a `for`
     for inner in reversed(path):
         if isinstance(inner, tree.ScalarType) and inner.name in SCALARS:
             entry = SCALARS[inner.name]

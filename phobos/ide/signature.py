@@ -29,6 +29,13 @@ class Signature:
     active: int | None
 
 
+_LAUNCH = (
+    ("threads", "of a block: a multiple of 32, from 32 to 1024"),
+    ("min_blocks", "to aim for on a multiprocessor; may be left out"),
+    ("max_registers", "that a thread may take, 16 to 255; may be left out"),
+)
+
+
 def signature(document: Document, offset: int) -> Signature | None:
     from phobos.ide.completion import place_of
 
@@ -38,7 +45,11 @@ def signature(document: Document, offset: int) -> Signature | None:
         return None
     if calling.is_attribute:
         entry = ATTRIBUTES.get(calling.name)
-        return None if entry is None else Signature(entry.signature, entry.documentation, (), None)
+        if entry is None:
+            return None
+        if entry.form == "launch":
+            return _made(f"@{entry.name}", _LAUNCH, "", entry.documentation, calling.argument)
+        return Signature(entry.signature, entry.documentation, (), None)
     if calling.name == "range":
         return _made(
             "range", (("lo", "the first number"), ("hi", "the first number that is not taken any more"),
