@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Literal
@@ -175,6 +176,9 @@ class _Maker:
                     symbol.name, "dimension", "extent", f"Promise that `{symbol.name}` is a whole number of tiles.", 0,
                     f"{symbol.name} = $0", f"{symbol.name} = ",
                 )  # fmt: skip
+        elif entry.form == "search":
+            if before[-1:].isspace() and re.search(r"[(,]\s*[^\W\d]\w*\s*\Z", before):
+                yield self.plain("in", "keyword", "NAME in [values]", entry.documentation, 0, "in [${1:64, 256}]")
         elif entry.form == "option":
             for option in entry.options:
                 yield self.plain(option, "value", entry.name, entry.summary, 0)
@@ -376,8 +380,6 @@ _PRAGMAS = (
 
 def _rule_words(document: Document, place: Place) -> list[Completion] | None:
     """In a comment that speaks to us: what it can say; inside the brackets of an `ignore[`, the codes of rules."""
-    import re
-
     from phobos.check import registry
 
     offset = place.start + place.inside
