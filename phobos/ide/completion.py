@@ -41,10 +41,12 @@ class Completion:
 
 
 def completions(document: Document, offset: int) -> list[Completion]:
+    from phobos.ide.comments import in_comment
+
+    said = in_comment(document, offset)
+    if said is not None:
+        return said
     place = place_of(document, offset)
-    rule = _rule_words(document, place)
-    if rule is not None:
-        return rule
     cursor = cursor_at(place)
     range = place.range(cursor.prefix_start, max(cursor.word_end, place.inside))
     make = _Maker(document, place, cursor, range)
@@ -365,39 +367,3 @@ def _written_type(place: Place, symbol: Symbol) -> str:
             return "index"
         case _:
             return "index" if symbol.kind == "dimension" else ""
-
-
-_PRAGMAS = (
-    ("ignore", "ignore[CODE] reason", "Silences rules on this line, or, alone on a line, at the next statement.",
-     "ignore[${1:PH205}] ${2:why}"),
-    ("ignore-file", "ignore-file[CODE] reason", "Silences rules in the whole file. It stands above all code.",
-     "ignore-file[${1:PH205}] ${2:why}"),
-    ("assume", "assume uniform(NAME)",
-     "Promises that a name has one value for all blocks at the next statement; the reference runtime checks it.",
-     "assume uniform(${1:name})"),
-)  # fmt: skip
-
-
-def _rule_words(document: Document, place: Place) -> list[Completion] | None:
-    """In a comment that speaks to us: what it can say; inside the brackets of an `ignore[`, the codes of rules."""
-    from phobos.check import registry
-
-    offset = place.start + place.inside
-    row = document.lines.line_of(offset)
-    before = document.text[document.lines.starts[row] : offset]
-    opening = re.search(r"//\s*phobos\s*:\s*([\w-]*)$", before)
-    if opening is not None:
-        range = Range(offset - len(opening[1]), offset)
-        return [
-            Completion(word, "keyword", range, form, about, word, snippet, 0)
-            for word, form, about, snippet in _PRAGMAS
-        ]
-    found = re.search(r"//\s*phobos\s*:\s*ignore(?:-file)?\s*\[[^\]]*?([A-Za-z][\w-]*)?$", before)
-    if found is None:
-        return None
-    prefix = found[1] or ""
-    range = Range(offset - len(prefix), offset)
-    return [
-        Completion(code, "rule", range, name, registry.manual(code).summary, code, None, 0)
-        for code, name in registry.names().items()
-    ]

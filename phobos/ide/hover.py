@@ -25,6 +25,7 @@ from phobos.ide.describe import (
 from phobos.ide.document import Document, Place, Range
 from phobos.ide.keywords import KEYWORDS
 from phobos.ide.names import Symbol, Use
+from phobos.ide.references import header_names, header_subjects
 from phobos.ide.rules import rule_page
 from phobos.ide.walk import path_to
 from phobos.language.attributes import ATTRIBUTES
@@ -51,11 +52,11 @@ class Hover:
 
 def hover(document: Document, offset: int) -> Hover | None:
     place = document.place(offset)
-    if place is None:
-        return None
-    found = _comment(document, place)
-    if found is None and place.item.node is not None:
+    found = None if place is None else _comment(document, place)
+    if found is None and place is not None and place.item.node is not None:
         found = _code(document, place)
+    if found is None:
+        found = _header(document, offset)
     if found is None:
         return None
     range, sections = found
@@ -99,6 +100,17 @@ def _comment(document: Document, place: Place) -> Found | None:
                         page = rule_page(word.text)
                         return (place.range(word.start, word.end), [page]) if page else None
             return None
+    return None
+
+
+def _header(document: Document, offset: int) -> Found | None:
+    """A name in a `// run:` or `// expect:` line is what the kernel declares by it."""
+    for name in header_names(document):
+        if name.range.start <= offset <= name.range.end:
+            for subject in header_subjects(document, name)[:1]:
+                use = subject.place.names.at(subject.symbol.declared.start)
+                shown = None if use is None else _name(document, subject.place, use)
+                return None if shown is None else (name.range, shown[1])
     return None
 
 

@@ -16,9 +16,9 @@ from phobos.runtime.memory import memory_bytes
 from phobos.runtime.output import size_of
 from phobos.semantics import ir
 from phobos.semantics.program import Program
+from phobos.syntax.headers import FILLS
 from phobos.value import value
 
-_FILLS = ("zeros", "ones", "iota", "random", "normal")
 _DTYPES: dict[str, Any] = {
     "f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64, "i8": np.int8, "u8": np.uint8,
     "i32": np.int32, "i64": np.int64, "bool": np.bool_,
@@ -86,7 +86,7 @@ def arguments(
                 continue
             raise InputError(
                 f"tensor `{tensor.name}` of `{program.name}` is not given: "
-                f"--arg {tensor.name}=zeros|ones|iota|random|normal|@file.npy|NUMBER"
+                f"--arg {tensor.name}={'|'.join(FILLS)}|@file.npy|NUMBER"
             )
         if tensor.name not in files:
             fillings[tensor.name] = _shape(tensor, dims, constants), _filling(tensor, text, seed)
@@ -200,15 +200,15 @@ def _filling(tensor: ir.Tensor, text: str, seed: int) -> tuple[str, int, float |
         if kind not in ("random", "normal") or key != "seed" or not equals or not given.isdecimal():
             raise InputError(f"cannot read {text!r} for tensor `{tensor.name}`: only `{kind}:seed=N` may follow")
         own = int(given)
-    if kind in _FILLS:
+    if kind in FILLS:
         return kind, own, None
     whole = tensor.dtype in ("i8", "u8", "i32", "i64")
     try:
         return "", own, int(text, 0) if whole else float({"true": "1", "false": "0"}.get(text, text))
     except ValueError:
-        near = nearest(kind, _FILLS)
+        near = nearest(kind, FILLS)
         raise InputError(
-            f"cannot read {text!r} for tensor `{tensor.name}` ({tensor.dtype}): write {'|'.join(_FILLS)}, @file.npy or "
+            f"cannot read {text!r} for tensor `{tensor.name}` ({tensor.dtype}): write {'|'.join(FILLS)}, @file.npy or "
             f"a {'whole ' * whole}number" + (f"; did you mean `{near}`?" if near else "")
         ) from None
 

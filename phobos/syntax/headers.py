@@ -17,6 +17,9 @@ OPTIONS = frozenset((
 """Words of a `// run:` line that say how to run. Every other one gives a value to a name; `arg.` in front says that
 one of these does, too."""
 
+FILLS = ("zeros", "ones", "iota", "random", "normal")
+"""Words that fill an array: `X=ones`, here and on the command line."""
+
 FUSED = "+"
 """Between the kernels of one launch, in `kernel=a+b`."""
 
