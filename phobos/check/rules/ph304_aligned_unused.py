@@ -35,6 +35,7 @@ None known.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from phobos.check.promises import spans_on
@@ -54,7 +55,10 @@ def check(context: Context) -> Iterator[Diagnostic]:
     program = context.program
     spoken = {d.related[0].span.start for rule in (ph305, ph306) for d in rule.check(context) if d.related}
     spoken |= {d.span.start for d in ph303.check(context)}
+    times = Counter(promise.dim for promise in program.promises)
     for promise in program.promises:
+        if times[promise.dim] > 1:
+            continue  # PH307; which of them is kept, nobody knows yet
         if promise.key.start in spoken or promise.tile <= 1 or _is_used(program, promise):
             continue
         yield RULE.at(

@@ -49,6 +49,8 @@ def check(context: Context) -> Iterator[Diagnostic]:
     grid = grid_of(program)
     if grid.persistent or context.grid is not None:
         return
+    if any(problem.code == "PH403" and problem.severity == "error" for problem in program.problems):
+        return  # a length of 0 has been told of: at any other the span may say it
     for number, axis in enumerate(grid.axes):
         if not axis.read or axis.uses:
             continue
