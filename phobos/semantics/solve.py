@@ -27,6 +27,11 @@ MOST_KNOWN = 8192  # answers that are kept, of about a kilobyte each
 _known: dict[bytes, bool] = {}
 
 
+def at_least_one(nonzero: Iterable[Poly], nonneg: Sign) -> list[Poly]:
+    """What follows of polynomials that are never zero, where their terms show the sign: never negative, less 1."""
+    return [signed - 1 for poly in nonzero for signed in (poly, -poly) if evident(signed, nonneg)]
+
+
 def never_negative(goal: Poly, given: Iterable[Poly], nonneg: Sign, budget: int = BUDGET) -> bool:
     """Whether `goal >= 0` follows. `nonneg(atom)` says that an atom is never negative."""
     if evident(goal, nonneg):

@@ -20,7 +20,7 @@ from phobos.semantics.knowledge import ROOT, Knowledge, poly_of_key
 from phobos.semantics.meeting import NESTED, Numbers
 from phobos.semantics.poly import Atom, Monomial, Poly
 from phobos.semantics.signature import Signature
-from phobos.semantics.solve import never_negative, tightened
+from phobos.semantics.solve import at_least_one, never_negative, tightened
 from phobos.semantics.tickets import tickets_of
 from phobos.semantics.values import Context, Values
 from phobos.value import value
@@ -218,6 +218,7 @@ class Pair:
         for condition in cells.reach.conditions:
             nonzero += [self.rename(poly, who) for poly in differences(condition)]
             flags += self._flags(condition, ROOT, who)
+        guards += at_least_one(nonzero, self.knowledge.nonneg)
         return Side(axes, tuple(guards), tuple(nonzero), tuple(flags))
 
     @property
@@ -333,9 +334,11 @@ class Pair:
         axes_a = [(put(f), put(n)) for f, n in self.a.axes]
         axes_b = [(put(f), put(n)) for f, n in self.b.axes]
         gaps = [first - other for (first, _), (other, _) in zip(axes_a, axes_b)]
+        nonzero = {put(poly) for poly in (*self.a.nonzero, *self.b.nonzero)}
         goals: list[Poly] = []
         for gap, (_, mine), (_, theirs) in zip(gaps, axes_a, axes_b):
-            if self._never_meet(gap, mine, theirs):
+            at_points = mine.constant == theirs.constant == 1
+            if self._never_meet(gap, mine, theirs) or (at_points and not nonzero.isdisjoint((gap, -gap))):
                 return True
             goals += [gap - theirs, -gap - mine]
         if any((goal.constant or 0) >= 0 for goal in goals if goal.constant is not None):
@@ -432,8 +435,7 @@ class Pair:
             return True
         if any((poly.constant or 0) < 0 for poly in guards if poly.constant is not None):
             return True
-        bounds = [put(poly) for poly in self.bounds]
-        bounds = [poly for poly in bounds if self._tells(poly)]
+        bounds = [poly for poly in map(put, self.bounds) if self._tells(poly)]
         given = self._prepared([*guards, *bounds], nonzero)
         for poly in nonzero:
             up, down = never_negative(poly, given, nonneg), never_negative(-poly, given, nonneg)
