@@ -4,6 +4,7 @@ finds the old contents or the new, whatever interrupts us."""
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from typing import IO
 
@@ -19,6 +20,14 @@ def contents(path: str) -> bytes:
     if len(data) > MOST_BYTES:
         raise InputError(f"{path}: is larger than {MOST_BYTES >> 20} MiB, which no text that is read here is")
     return data
+
+
+def only_ours(path: str) -> bool:
+    """Whether nobody but this user can change what stands at `path`. Raises OSError."""
+    if sys.platform == "win32":  # what is kept lies in a folder of the user's own there
+        return True
+    status = os.stat(path)
+    return status.st_uid == os.getuid() and not status.st_mode & 0o022
 
 
 def put(path: str, fill: Callable[[IO[bytes]], object], *, private: bool = False) -> None:

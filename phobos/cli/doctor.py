@@ -196,5 +196,6 @@ def _folder(part: str, folder: str, said: str, **more: Any) -> dict[str, Any]:
 
     if cache.is_writable(Path(folder)):
         return _found(part, "works", said, folder=folder, **more)
-    mend = "export PHOBOS_CACHE=FOLDER, with one that can be written to"
-    return _found(part, "broken", f"{said}: it cannot be written to, so nothing is kept", mend, folder=folder, **more)
+    mend = "export PHOBOS_CACHE=FOLDER, with one that you can write to, and nobody else"
+    why = "it cannot be written to, or others can write to it, so nothing there is read and nothing is kept"
+    return _found(part, "broken", f"{said}: {why}", mend, folder=folder, **more)

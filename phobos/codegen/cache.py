@@ -2,10 +2,11 @@
 by what they were spelled from, so that a kernel that is known is neither lowered nor spelled again; and of kernels that
 the checker lets pass the codes of what it said, so that they are not checked again by every process.
 
-A file is written under another name and then renamed, so that many processes may share the folder and a killed
-one leaves nothing half written. What is read is verified against a digest. The folder is private to the user and
-bounded in bytes and in files: the ones used longest ago go first. Whether it is too full is not asked at every write,
-since looking through thousands of files takes longer than making one.
+A file is written under another name and then renamed, so that many processes may share the folder and a killed one
+leaves nothing half written. What is read is verified against a digest. The folder is private to the user (one that
+others can write to is neither read nor written) and bounded in bytes and in files: the ones used longest ago go
+first. Whether it is too full is not asked at every write, since looking through thousands of files takes longer than
+making one.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 
 from phobos.codegen import nvrtc
 from phobos.codegen.emitted import Emitted, from_bytes, to_bytes
-from phobos.files import put
+from phobos.files import only_ours, put
 from phobos.value import value
 
 MOST_BYTES = 256 * 1024 * 1024
@@ -158,9 +159,9 @@ def removed(paths: Iterable[str | os.PathLike[str]]) -> int:
 
 
 def is_writable(where: Path) -> bool:
-    """Whether a folder can be written to, or made."""
+    """Whether a folder can be written to, and by nobody else, or can be made."""
     there = next(part for part in (where, *where.parents) if part.exists())
-    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+    return there.is_dir() and os.access(there, os.W_OK | os.X_OK) and (there != where or only_ours(str(where)))
 
 
 def _key(text: str, name: str, arch: str, options: Sequence[str]) -> str:
@@ -184,6 +185,8 @@ def _digest(parts: Sequence[str]) -> str:
 def _read(key: str) -> tuple[bytes, bytes] | None:
     path = folder() / key
     try:
+        if not only_ours(str(path.parent)):
+            return None
         data = path.read_bytes()
     except OSError:
         return None
@@ -215,7 +218,8 @@ def private_folder(where: Path) -> Path:
 def keep(path: Path, contents: bytes) -> bool:
     """Put a file in its place in one step; False where it cannot be, which is no reason to fail."""
     try:
-        private_folder(path.parent)
+        if not only_ours(str(private_folder(path.parent))):
+            return False
         put(str(path), lambda stream: stream.write(contents), private=True)
     except OSError:
         return False

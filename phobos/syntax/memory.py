@@ -13,6 +13,7 @@ import os
 import sys
 from typing import Any
 
+from phobos.files import only_ours
 from phobos.syntax import build
 from phobos.syntax.shapes import Shape
 from phobos.syntax.tokens import TERMINALS
@@ -108,8 +109,8 @@ def cache_file(kind: str) -> str | None:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         file = os.path.join(folder, f"syntax-{sys.version_info[0]}.{sys.version_info[1]}.{kind}")
         if os.path.exists(file):
-            return file if _only_ours(file) and _only_ours(folder) else None
-        return file if _only_ours(folder) and os.access(folder, os.W_OK) else None
+            return file if only_ours(file) and only_ours(folder) else None
+        return file if only_ours(folder) and os.access(folder, os.W_OK) else None
     except (OSError, RuntimeError):  # RuntimeError: there is no home directory
         return None
 
@@ -135,10 +136,3 @@ def replace_file(file: str, content: bytes) -> None:
     except OSError:
         if os.path.exists(temporary):
             os.unlink(temporary)
-
-
-def _only_ours(path: str) -> bool:
-    if sys.platform == "win32":  # the cache directory is the user's own there
-        return True
-    status = os.stat(path)
-    return status.st_uid == os.getuid() and not status.st_mode & 0o022

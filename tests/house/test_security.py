@@ -15,8 +15,9 @@ import numpy
 import pytest
 
 from phobos.cli import main
-from phobos.codegen import nvrtc
+from phobos.codegen import cache, nvrtc
 from phobos.codegen.spelling import file_literal
+from phobos.runtime.tuning import keeping, space
 
 HOUSE = Path(__file__).resolve().parents[2]
 
@@ -122,6 +123,25 @@ def test_kept_kernels_are_private(tmp_path: Path) -> None:
     assert len(places) > 1
     for place in places:
         assert stat.S_IMODE(place.stat().st_mode) & 0o077 == 0, place
+
+
+def test_what_others_could_have_put_there_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PHOBOS_CACHE", str(tmp_path))
+    card = "the card"
+    cache.keep_verdict("0" * 64, ("PH203",))
+    winner = keeping.Winner(space.Variant(), {}, None, {"N": 8}, 1.0, 2.0, "2026-11-30")
+    assert keeping.keep_winner("k" * 32, "k", card, winner) is not None
+    for folder in (cache.folder(), keeping.folder()):
+        assert cache.is_writable(folder)
+        folder.chmod(0o777)
+        assert not cache.is_writable(folder)
+    assert cache.verdict("0" * 64) is None and keeping.winners("k" * 32, card) == ()
+    cache.keep_verdict("1" * 64, ("PH203",))
+    assert keeping.keep_winner("q" * 32, "q", card, winner) is None
+    for folder in (cache.folder(), keeping.folder()):
+        folder.chmod(0o700)
+    assert cache.verdict("0" * 64) == ("PH203",) and len(keeping.winners("k" * 32, card)) == 1
+    assert cache.verdict("1" * 64) is None, "nothing was written there"
 
 
 def test_the_server_listens_on_loopback_alone(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from phobos.codegen import cache
+from phobos.files import only_ours
 from phobos.runtime.device import number_of
 from phobos.runtime.tuning.reading import NOT_OURS, document, extents, field, whole_numbers
 from phobos.runtime.tuning.space import Variant, variant_of
@@ -213,7 +214,7 @@ def _files() -> Iterable[Path]:
 def _read(path: Path) -> dict[str, Any]:
     """{} for what is not there, or is not ours."""
     try:
-        found = document(path.read_bytes())
+        found = document(path.read_bytes() if only_ours(str(path.parent)) else b"{}")
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) and found.get("version") == VERSION else {}
