@@ -17,12 +17,14 @@ import pytest
 from phobos.semantics import (
     apart,
     conflicts,
+    divergences,
     evaluator,
     flow,
     grid,
     grid_constants,
     ir,
     knowledge,
+    levels,
     rehearsed_launch,
     traces,
     twoblocks,
@@ -31,6 +33,7 @@ from phobos.semantics import (
 )
 from phobos.semantics import module as modules
 from phobos.semantics.conditions import Truth
+from phobos.semantics.expression_levels import Binding
 from phobos.semantics.poly import Poly
 from tests.truth import compare
 from tests.truth.compare import Report, checked, told
@@ -38,7 +41,7 @@ from tests.truth.generator import Sample, generate
 from tests.truth.judge import Verdict, judge
 
 Patch = tuple[object, str, object]
-analysis, walk, compared, pair = uniformity._Analysis, flow._Walk, conflicts._Conflicts, twoblocks.Pair
+analysis, walk, compared, pair = uniformity.Uniformity, flow._Walk, conflicts._Conflicts, twoblocks.Pair
 
 
 # --- the steps, and what is left where one is not taken ------------------------------------------------
@@ -46,8 +49,8 @@ analysis, walk, compared, pair = uniformity._Analysis, flow._Walk, conflicts._Co
 
 def _first_only(self, statement, variable, variation):
     if (statement, variable) not in self._heads:
-        self._heads[statement, variable] = uniformity._Binding(variation)
-        self._changed = True
+        self._heads[statement, variable] = Binding(variation)
+        self.changed = True
 
 
 def _no_cause(self, statement, env, head, assigned, trips, breaks, whole=analysis._behind):
@@ -78,8 +81,8 @@ def _this_round_only(self, statement, env, splits, whole=analysis._loop):
 def _apart_for_good(self, statement, env, splits, whole=analysis._if):
     falls, left = whole(self, statement, env, splits)
     decided = self.decides[statement]
-    if decided.level > uniformity.Level.UNIFORM:
-        split = uniformity._Split("exit", statement, statement.keyword, statement.calls, decided, statement)
+    if decided.level > levels.Level.UNIFORM:
+        split = divergences.Split("exit", statement, statement.keyword, statement.calls, decided, statement)
         left = [*left, split]
     return falls, left
 
@@ -102,9 +105,9 @@ def _unguarded(self, group, reach, whole=compared._cells):
 
 
 def _bounds_vary(self, statement, env):
-    variation = uniformity.CONSTANT
+    variation = levels.CONSTANT
     for bound in (statement.lo, statement.hi, statement.step):
-        variation = uniformity._join(variation, self._of(bound, env))
+        variation = levels.join(variation, self.of(bound, env))
     return variation
 
 
@@ -145,7 +148,7 @@ def _four_blocks(use, settings):
 STEPS: dict[str, tuple[Patch, ...]] = {
     "values come around a loop's back edge": ((analysis, "_join_head", _first_only),),
     "what is assigned under a varying condition varies": (
-        (analysis, "_assigned_under", lambda self, variable, why, one, other: uniformity._join(one, other)),
+        (analysis, "_assigned_under", lambda self, variable, why, one, other: levels.join(one, other)),
     ),
     "what a loop assigns varies where blocks leave it at different rounds": ((analysis, "_behind", _no_cause),),
     "early exits join the path that went on": ((analysis, "_rejoin", _path_that_went_on),),
@@ -177,18 +180,20 @@ STEPS: dict[str, tuple[Patch, ...]] = {
     "what is stored and read back is one value": ((witness._Rehearsed, "happens", _as_arithmetic_says),),
     "who has left comes to no access": ((witness._Rehearsed, "happens", _as_arithmetic_says),),
     "launches show whether blocks part in the end": (
-        (uniformity, "parts_at", lambda program, example: False),
-        (uniformity, "parting_of", lambda program: traces.Parting(frozenset(), 0)),
+        (divergences, "parts_at", lambda program, example: False),
+        (divergences, "parting_of", lambda program: traces.Parting(frozenset(), 0)),
     ),
     "atomics order what stands before and behind them": (
         (compared, "_ordered", lambda self, a, b, mine: None),
         (rehearsed_launch, "ordered", lambda *_: False),
     ),
     "promises": ((knowledge.Knowledge, "divisor_of_atom", lambda self, atom, promises=None: 1),),
-    "bounds that vary together": ((analysis, "_trips", _bounds_vary),),
-    "what always holds decides no branch": ((analysis, "_always", lambda self, condition, context: False),),
+    "bounds that vary together": ((analysis, "trips", _bounds_vary),),
+    "what always holds decides no branch": (
+        (divergences.Decisions, "settled", lambda self, statement, condition: False),
+    ),
     "data loaded at different places differs": (
-        (analysis, "_from_tensor", lambda self, tensor, subscripts, expression, access=None: uniformity.UNIFORM),
+        (analysis, "_from_tensor", lambda self, tensor, subscripts, expression, access=None: levels.UNIFORM),
     ),
     "code that never runs": ((evaluator.Evaluator, "run", _all_alive),),
 }
