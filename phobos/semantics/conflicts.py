@@ -73,6 +73,7 @@ class Conflict:
 DATA = ("load", "unsigned", "atomic", "var", "expr", "op", "wrap", "thread")  # kinds of atoms that may hang on it
 MOST_PAIRS = 1500  # of footprints of one tensor that are compared; beyond it the tensor is reported as not analysed
 MOST_WAYS = 4000  # in which accesses fall into one phase: every loop around both multiplies them
+MOST_ALIASES = 3000  # pairs of accesses to two tensors that are compared; of the other tensors none may overlap
 MOST_CONFLICTS = 200  # of one kernel for which numbers are looked for: nobody reads more, and each is dear
 
 
@@ -189,6 +190,7 @@ class _Conflicts:
             self._by_tensor.setdefault(footprint.access.base.name, []).append(footprint)
         self._groups: dict[str, list[_Group]] = {}
         self._conflicts = 0  # that were found so far
+        self._aliases = 0  # ways in which two tensors were compared as one so far
 
     def meetings(self) -> Iterator[Conflict]:
         """What two blocks do to one tensor."""
@@ -617,6 +619,7 @@ class _Conflicts:
     def aliases(self) -> Iterator[Conflict]:
         """Pairs of tensors that would conflict if the caller passed one array for both."""
         names = list(self._by_tensor)
+        self._aliases = 0
         for name in names:
             stores = [f for f in self._by_tensor[name] if f.kind == "store"]
             for other in names:
@@ -641,7 +644,9 @@ class _Conflicts:
                     continue
                 for _, reach_a, reach_b in self._ways(a, b):
                     tried += 1
-                    if tried > 40 or not self._kept_apart(a, b, reach_a, reach_b, MOST_NODES):
+                    self._aliases += 1
+                    given_up = tried > 40 or self._aliases > MOST_ALIASES
+                    if given_up or not self._kept_apart(a, b, reach_a, reach_b, MOST_NODES):
                         first, second = a.first.access.base.name, b.first.access.base.name
                         return Conflict(
                             "alias", a.first, b.first, False, None,

@@ -176,13 +176,18 @@ class Launch:
         """Compare what blocks did to each cell in the phase that ends."""
         for (name, flat), touches in self.touched.items():
             kind = self.program.tensors[name].dtype
-            for one, mine in touches.items():
-                if one[1] != "store":
-                    continue
-                for other, theirs in touches.items():
-                    told = frozenset((one, other)), self.begins
-                    if told not in self.races:
-                        raced = self._raced((one, mine), (other, theirs), kind)
+            alike: dict[tuple[bool, tuple[Who, ...]], list[tuple[int, Touch]]] = {}
+            for at, (touch, by_block) in enumerate(touches.items()):
+                alike.setdefault((touch[1] == "store", tuple(by_block)), []).append((at, touch))
+            for (stores, mine), ones in alike.items():
+                for (too, theirs), others in alike.items() if stores else ():
+                    if all(_in_order(*each) for each in product(mine, theirs)):
+                        continue
+                    for (at, one), (behind, other) in product(ones, others):
+                        told = frozenset((one, other)), self.begins
+                        if (too and behind < at) or told in self.races:
+                            continue
+                        raced = self._raced((one, touches[one]), (other, touches[other]), kind)
                         if raced is not None:
                             self.races[told] = Met(raced, _cell_at(flat, self.shapes[name]))
         self.touched.clear()
@@ -192,13 +197,14 @@ class Launch:
     ) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
         """Two blocks that touch a cell unordered, and where both store to it with two numbers."""
         pair = frozenset((store[0][:2], other[0][:2]))
-        for (block, when), (another, then) in product(store[1], other[1]):
-            if block == another or ordered(block, when, another, then):
+        for mine, theirs in product(store[1], other[1]):
+            if _in_order(mine, theirs):
                 continue
+            (block, _), (another, _) = mine, theirs
             self.met.add(pair)
             differ = other[0][1] != "store"
             if not differ:
-                for number, number_ in product(store[1][block, when], other[1][another, then]):
+                for number, number_ in product(store[1][mine], other[1][theirs]):
                     differ = self._compare(pair, number, number_, kind) or differ
             if differ:
                 return self.blocks[block], self.blocks[another]
@@ -217,6 +223,11 @@ class Launch:
         self.work -= amount
         if self.work < 0:
             raise Stop
+
+
+def _in_order(one: Who, other: Who) -> bool:
+    """Whether a touch of one comes before that of the other for certain."""
+    return one[0] == other[0] or ordered(*one, *other)
 
 
 def _cell_at(flat: int, shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -356,3 +357,32 @@ def test_a_way_does_not_grow_with_every_barrier_that_it_goes_past() -> None:
     ways = [one.way for start in flow.starts for reached in flow.reached(start).values() for one in reached]
     assert max(map(len, ways)) == MOST_STEPS
     assert len({id(step) for way in ways for step in way}) == 60
+
+
+def test_tensors_that_may_be_one_are_compared_up_to_a_limit(
+    searches: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three hundred tensors took twelve seconds. Those that were not compared must not overlap."""
+    monkeypatch.setattr(conflicts, "MOST_ALIASES", 20)
+    names = [f"T{n}" for n in range(10)]
+    stores = "".join(f"  {name}[ctx.block.x] = 1.0\n" for name in names)
+    text = f"kernel k({', '.join(f'{name}: tensor<f32>[N{name}]' for name in names)}) {{\n{stores}}}\n"
+    (unit,) = modules.analyse("effort.ph", text).units
+    assert len(conflicts.aliases_of(unit.program)) == 10 * 9 // 2 - 20
+
+
+def test_a_cell_that_one_block_alone_touches_is_no_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eighty views read around eighty stores took five seconds: each touch of each cell was held against each."""
+    modules._programs.clear()
+    asked: Counter[rehearsed_launch.Launch] = Counter()
+    whole = rehearsed_launch.Launch._raced
+
+    def counted(self: rehearsed_launch.Launch, *given: object) -> object:
+        asked[self] += 1
+        return whole(self, *given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(rehearsed_launch.Launch, "_raced", counted)
+    body = "".join(f"let v{n} = X[p * 8 + {n} :+ 8]\nX[p * 8 :+ 8] = v{n}\n" for n in range(20))
+    found = findings("e.ph", f"@persistent\nkernel k(X: tensor<f32>[N]) {{\nlet p = ctx.block.x\n{body}}}\n")
+    assert "PH501" in {one.code for one in found}
+    assert asked and max(asked.values()) <= 20 * 20
