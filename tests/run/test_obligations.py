@@ -106,3 +106,11 @@ kernel halves(X: tensor<f32>[M, N], Y: tensor<f32>[M, N]) {
     for other in (whole[:, 1:33], whole[1:, 31:63], whole[:1, 31:63]):
         with pytest.raises(LaunchError, match="share memory"):
             kernel.plan(whole[: len(other), :32], other)
+
+
+def test_a_barrier_tensor_that_is_left_out_has_the_extent_that_its_symbol_is() -> None:
+    text = TEXT[TEXT.index("@persistent") :].replace("BAR: tensor<i32>[2]", "BAR: tensor<i32>[B, 1]")
+    text = text.replace("X[t :+ 8] = 1.0 }", "X[t :+ 8] = f32(i32(B)) }", 1)
+    x = numpy.zeros(64, numpy.float32)
+    phobos.kernel(text, "staged")(x)
+    assert (x == 2).all()
