@@ -14,7 +14,7 @@ from phobos.semantics.build_builtins import loosely
 from phobos.semantics.build_context import MOST_CALLS, MOST_CALLS_ALONE, MOST_DEEP, Build, Frame
 from phobos.semantics.build_operators import convert, stored
 from phobos.semantics.build_subscripts import bare, extents_of, need_static
-from phobos.semantics.build_types import element_name, read_type, same_tensor, tile_type, undefined
+from phobos.semantics.build_types import element_name, meaning_of, read_type, same_tensor, tile_type
 from phobos.semantics.names import Meaning, Scope
 from phobos.semantics.shapes import Length
 from phobos.semantics.types import ERROR, is_index, is_real_integer, length_text, shape_text, type_text
@@ -238,16 +238,9 @@ def _tensor_argument(b: Build, node: tree.Call, argument: tree.Expr, param: tree
     inner = bare(argument)
     related = (Related(Span(node.callee.text, param.start, param.end), f"`{param.name.text}` is a tensor parameter"),)
     if isinstance(inner, tree.Name):
-        known, meaning = b.scope.find(inner.text)
-        if not known:
-            undefined(b, inner)
-            return None
-        b.used.add(meaning)
-        b.nodes.setdefault(inner, meaning)
-        if isinstance(meaning, ir.Tensor):
+        meaning = meaning_of(b, inner)
+        if meaning is None or isinstance(meaning, ir.Tensor):
             return meaning
-        if meaning is None or (isinstance(meaning, ir.Variable) and isinstance(meaning.type, ir.ErrorT)):
-            return None
     elif isinstance(inner, tree.Missing):
         return None
     else:

@@ -12,7 +12,7 @@ from phobos.semantics.build_operators import (
     need_index,
 )
 from phobos.semantics.build_subscripts import bare, extents_of
-from phobos.semantics.build_types import undefined
+from phobos.semantics.build_types import meaning_of
 from phobos.semantics.types import (
     I32,
     INDEX,
@@ -30,16 +30,9 @@ def named_tensor(b: Build, argument: tree.Expr, callee: str, code: str) -> ir.Te
     if isinstance(inner, tree.Missing):
         return None
     if isinstance(inner, tree.Name):
-        known, meaning = b.scope.find(inner.text)
-        if not known:
-            undefined(b, inner)
-            return None
-        b.used.add(meaning)
-        b.nodes.setdefault(inner, meaning)
-        if isinstance(meaning, ir.Tensor):
+        meaning = meaning_of(b, inner)
+        if meaning is None or isinstance(meaning, ir.Tensor):
             return meaning
-        if meaning is None or (isinstance(meaning, ir.Variable) and isinstance(meaning.type, ir.ErrorT)):
-            return None
         related = () if isinstance(meaning, int) else (Related(meaning.span, f"`{inner.text}` is defined here"),)
         b.report(
             code,

@@ -10,6 +10,7 @@ from phobos.language.scalars import INTEGERS, SCALARS
 from phobos.semantics import ir
 from phobos.semantics.build_broken import is_broken
 from phobos.semantics.build_context import Build
+from phobos.semantics.names import Meaning
 from phobos.semantics.poly import Poly
 from phobos.semantics.shapes import Length
 from phobos.semantics.types import ERROR, scalar_type, tensor_text
@@ -112,6 +113,17 @@ def tile_dimension(b: Build, dim: tree.Name | tree.Int) -> Length | None:
         else "write a literal, or a name that `@autotune` declares",
     )
     return None
+
+
+def meaning_of(b: Build, name: tree.Name) -> Meaning:
+    """What a name stands for where no value is wanted; None where nothing more is to be said."""
+    known, meaning = b.scope.find(name.text)
+    if not known:
+        undefined(b, name)
+        return None
+    b.used.add(meaning)
+    b.nodes.setdefault(name, meaning)
+    return None if isinstance(meaning, ir.Variable) and isinstance(meaning.type, ir.ErrorT) else meaning
 
 
 def undefined(b: Build, name: tree.Name, wanted: str = "") -> None:
