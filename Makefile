@@ -18,7 +18,7 @@ help:
 	@echo "make test       lint, then editors and unit tests side by side; seconds a stage and the sum of what passed at the end"
 	@echo "make unit       the tests without the editors'      make editors    the editors' tests alone"
 	@echo "make test-gpu   the tests that need a card; installs nothing, PYTHON=... names the interpreter"
-	@echo "make lint       ruff, and mypy --strict on phobos"
+	@echo "make lint       ruff, and mypy --strict on phobos and benchmarks"
 	@echo "make bench      the benchmark suite                 make truth      checker against reference, 20 000 seeds"
 	@echo "make fuzz       inputs in numbers through every stage and the server, 100 000 more"
 	@echo "make docs       the site, into build/site"

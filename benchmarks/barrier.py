@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from statistics import median
+from typing import Any
 
 import cupy
 import numpy
@@ -177,7 +178,7 @@ def stage_tables(stages: dict[str, dict[str, float]], grids: list[int]) -> list[
         best.append([elements(n), *[min(run.values()) if run else "" for run in runs]])
     out = [table("Microseconds per stage, at the best grid of each", ["elements", *names], best)]
     for n in SIZES:
-        rows = []
+        rows: list[list[object]] = []
         for name in names:
             run = stages.get(f"{name}, {n}")
             if run:
@@ -212,7 +213,7 @@ class Stages:
             yield name, {g: self._staged(function, x, g) for g in many}
         yield NODES, {g: micros(lambda g=g: self._chain(x, g), repeat=10) / STAGES for g in many}
         if everybody:
-            one_by_one = {"repeat": 5, "warm": 1, "captured": False}
+            one_by_one: dict[str, Any] = {"repeat": 5, "warm": 1, "captured": False}
             yield "plain launches", {g: micros(lambda g=g: self._chain(x, g), **one_by_one) / STAGES for g in many}
 
     def _stays(self, x: cupy.ndarray, g: int) -> bool:
@@ -304,7 +305,7 @@ def main() -> None:
     launch.synchronize()
     tables += stage_tables(stages, grids)
     kept = {"us a barrier": figures, "us a stage": stages}
-    finish("Grid barriers", tables, kept, shaped(figures, stages, multiprocessors))
+    finish("Grid barriers", tables, kept, list(shaped(figures, stages, multiprocessors)))
 
 
 if __name__ == "__main__":

@@ -113,7 +113,7 @@ def placed(client: Any, homes: list[str], shape: tuple[int, int], seed: int, dty
     return together
 
 
-def product(found: Cluster, one: Product, on_gpu: bool) -> dict[str, float]:
+def product_on(found: Cluster, one: Product, on_gpu: bool) -> dict[str, float]:
     """Seconds of the product with everything in place, from the call of `map` to the last cell in a worker's memory;
     and beside it seconds of what is moved."""
     from distributed import futures_of, wait
@@ -199,7 +199,7 @@ def compiled(problem: Problem, variants: list[Any]) -> tuple[list[Task], float]:
     made = {variant.label: found for variant, found in compilers.map(ahead, problem, iter(variants), 120.0)}
     seconds = perf_counter() - begun
     compilers.close()
-    return [Task(v, None, made[v.label].lent) for v in variants if isinstance(made[v.label], Ahead)], seconds
+    return [Task(v, None, one.lent) for v in variants if isinstance(one := made[v.label], Ahead)], seconds
 
 
 def sweep(found: Cluster, problem: Problem, tasks: list[Task]) -> dict[str, float]:
@@ -210,7 +210,7 @@ def sweep(found: Cluster, problem: Problem, tasks: list[Task]) -> dict[str, floa
     rows = [row for _, row in executor.map(judge, problem, iter(tasks), 90.0)]
     seconds = perf_counter() - begun
     executor.close()
-    timed = [row.elapsed_ms for row in rows if getattr(row, "elapsed_ms", None)]
+    timed = [ms for row in rows if (ms := getattr(row, "elapsed_ms", None))]
     return {"seconds": seconds, "variants": len(rows), "timed": len(timed), "best_ms": min(timed)}
 
 
@@ -261,7 +261,7 @@ def measured(work: Work, on_gpu: bool) -> Iterator[tuple[int, str, dict[str, flo
     for count in (1, 2):
         with cluster(f"local:{count}") as found, found.client.as_current():
             for one in work.products:
-                yield count, f"product {one.name} {' x '.join(map(str, one.sizes))}", product(found, one, on_gpu)
+                yield count, f"product {one.name} {' x '.join(map(str, one.sizes))}", product_on(found, one, on_gpu)
             yield count, "variants judged and timed", sweep(found, problem, tasks)
             yield count, "tuning, compilation included", tuned(found, made, problem, work)
 

@@ -170,7 +170,7 @@ def edits(lines: int) -> dict[str, dict[str, int]]:
 def figures_of(rows: dict[str, Any], counted: dict[str, dict[str, int]]) -> Iterator[Figure]:
     for name, sizes in rows.items():
         each = [row["ms"] / row["lines"] * 1000 for row in sizes]
-        target = CHECK_MS if name == "check" else None
+        target: float | None = CHECK_MS if name == "check" else None
         yield Figure(f"{name}, 1 000 lines", each[0], "ms of processor time", target=target)
         target = GROWTH if name == "check" else None
         yield Figure(f"{name}, time a line at 4x size", each[2] / 1000, "ms", each[2] / each[0], "1x size", target)

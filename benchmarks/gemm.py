@@ -7,6 +7,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import cupy
 import numpy
@@ -54,7 +55,7 @@ class Ours:
 
     def _timed(self, made: Kernel, tile: dict[str, int], band: int, name: str) -> bool:
         a, b, c = self.arrays
-        schedule = {} if band == 1 else {"schedule": "flat", "l2_group": band}
+        schedule: dict[str, Any] = {} if band == 1 else {"schedule": "flat", "l2_group": band}
 
         def launch() -> None:
             made(a, b, c, constants=tile, **schedule)

@@ -29,7 +29,7 @@ def micros(work: Callable[[], Any], *, repeat: int = 30, warm: int = 5, inner: i
     for _ in range(warm):
         work()
     cupy.cuda.Device().synchronize()
-    times = []
+    times: list[float] = []
     for _ in range(repeat):
         first, last = cupy.cuda.Event(), cupy.cuda.Event()
         first.record()
@@ -49,7 +49,7 @@ def torch_micros(work: Callable[[], Any], *, repeat: int = 10, warm: int = 3, in
     for _ in range(warm):
         work()
     torch.cuda.synchronize()
-    times = []
+    times: list[float] = []
     for _ in range(repeat):
         first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         first.record()

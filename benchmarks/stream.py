@@ -130,10 +130,10 @@ def _vectors(add: Callable[..., float]) -> tuple[float, float]:
     for block in (1024, 2048, 4096, 8192):
         full = SAXPY_PERSISTENT.persistent_grid(constants={"BLOCK": block})
         for part in (1, 2, 4):
-            chosen = {"constants": {"BLOCK": block}, "grid": full // part}
+            chosen: dict[str, Any] = {"constants": {"BLOCK": block}, "grid": full // part}
             tried[block, full // part] = micros(lambda c=chosen: SAXPY_PERSISTENT(x, y, 2.5, **c), repeat=5)
     block, grid = min(tried, key=lambda key: tried[key])
-    best = {"constants": {"BLOCK": block}, "grid": grid}
+    best: dict[str, Any] = {"constants": {"BLOCK": block}, "grid": grid}
     name = f"persistent saxpy, ours (BLOCK {block}, grid {grid}) / by hand"
     add(name, 12 * N, lambda: SAXPY_PERSISTENT(x, y, 2.5, **best), hand)
     add("cupy.add / by hand", 12 * N, lambda: cupy.add(y, x, out=y), hand)
@@ -161,7 +161,7 @@ def _triton(add: Callable[..., float], x: Any, w: Any, b: Any, out: Any, copy: f
 
 
 def main() -> None:
-    rows: list[list[object]] = []
+    rows: list[list[Any]] = []
     figures: dict[str, float] = {}
 
     def add(

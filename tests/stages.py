@@ -30,7 +30,7 @@ def commands(stage: str, report: Path) -> list[list[str]]:
         case "lint":
             return [
                 [sys.executable, "-m", "ruff", "check", "."],
-                [sys.executable, "-m", "mypy", "-p", "phobos"],
+                [sys.executable, "-m", "mypy"],
             ]
         case "unit":
             workers = str(min(os.cpu_count() or 1, 8))
