@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from phobos.check.rule import Context
 from phobos.check.strides import strides_of
-from phobos.check.walk import barriers_of, called_from, places_of, same_place
+from phobos.check.walk import barriers_of, called_from, places_of, same_place, unique
 from phobos.diagnostic import Related, Span, plural
 from phobos.semantics import ir
 from phobos.semantics.conflicts import Conflict, aliases_of, meetings_of
@@ -132,7 +132,8 @@ def does(footprint: Footprint) -> str:
 def other_site(later: Footprint, earlier: Footprint, message: str) -> tuple[Related, ...]:
     """The other access, and how both came to be inlined."""
     own = () if same_place(later.access.span, earlier.access.span) else (Related(earlier.access.span, message),)
-    return own + called_from(earlier.access.calls if own else ()) + called_from(later.access.calls)
+    calls = called_from(earlier.access.calls if own else ()) + called_from(later.access.calls)
+    return own + unique((call.span, call.message) for call in calls)
 
 
 def witness_note(conflict: Conflict) -> tuple[str, ...]:

@@ -242,7 +242,7 @@ def command(path: str, name: str, program: Program, launch: Launch) -> str:
     return shlex.join(words)
 
 
-_GROUP = re.compile(r"blocks? ((?:\d+(?:-\d+)?(?:, | and )?)+) ([^,;:]+)")
+_GROUP = re.compile(r"blocks? ((?:\d+(?:-\d+)?(?:, | and )?)+) ((?:\[[^\]]*\]|[^,;:\[])+)")  # a cell is one word
 
 
 def lanes_of(fault: Fault, launch: Launch, module: Module, unit: Unit, lines: LineIndex) -> tuple[Lane, ...]:

@@ -116,3 +116,12 @@ def test_behind_a_loop_in_which_every_block_returns_nothing_is_said() -> None:
     assert [d.code for d in findings("k.ph", text) if d.severity != "info"] == []
     passed = text.replace("    return\n  }\n  X", "  }\n  X")
     assert {"PH204", "PH211"} <= {d.code for d in findings("k.ph", passed) if d.severity != "info"}
+
+
+def test_the_call_that_leads_to_both_accesses_is_named_once() -> None:
+    text = (
+        "fn f(X: tensor<f32>[N], Y: tensor<f32>[M], p: i64) {\n  X[p] = f32(p)\n  Y[p] = X[0]\n}\n"
+        "@persistent\nkernel k(X: tensor<f32>[N], Y: tensor<f32>[M]) {\n  f(X, Y, ctx.block.x)\n}\n"
+    )
+    (found,) = [d for d in findings("k.ph", text) if d.severity == "error"]
+    assert [one.message for one in found.related] == ["while another writes here", "which is called here"]

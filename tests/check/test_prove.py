@@ -62,6 +62,18 @@ def test_nothing_is_searched_for_where_nothing_happens() -> None:
     assert prove("k.ph", text, diagnostic) is None
 
 
+def test_a_cell_of_two_subscripts_is_named_whole() -> None:
+    text = (
+        "@persistent\nkernel k(X: tensor<f32>[M, N], Y: tensor<f32>[M]) {\n  let p = ctx.block.x\n"
+        "  X[p, 0] = f32(p)\n  Y[p] = X[0, 0]\n}\n"
+    )
+    (diagnostic,) = [d for d in findings("k.ph", text) if d.severity == "error"]
+    proof = prove("k.ph", text, diagnostic)
+    assert proof is not None
+    said = [lane.said for lane in proof.lanes[:2]]
+    assert said == ["stores to X[0, 0] (line 4)", "loads X[0, 0] (line 5)"]
+
+
 # --- drawn ------------------------------------------------------------------------------------------------
 
 SVG = "{http://www.w3.org/2000/svg}"
