@@ -166,6 +166,8 @@ def settle(arguments: argparse.Namespace) -> None:
     arguments.target = words_of(arguments.target or ())
     if arguments.config and arguments.isolated:
         raise InputError("--config and --isolated exclude each other")
+    if arguments.statistics and arguments.output_format in ("github", "gitlab", "junit", "sarif"):
+        raise InputError(f"--statistics counts, and {arguments.output_format} lists findings: leave one of them out")
     if arguments.output_format is None:
         arguments.output_format = (
             "full" if sys.stdout.isatty() and not arguments.output_file
@@ -178,6 +180,10 @@ def settle(arguments: argparse.Namespace) -> None:
         raise InputError("--write-baseline keeps all of today's findings, and --baseline leaves some out; give one")
     if arguments.write_baseline and arguments.add_ignore:
         raise InputError("--write-baseline and --add-ignore both silence today's findings; give one")
+    for option in ("write_baseline", "add_ignore", "prove", "output_file") if arguments.diff else ():
+        if getattr(arguments, option):
+            also = f"--{option.replace('_', '-')}"
+            raise InputError(f"--diff shows what --fix would change and does nothing else: leave {also} out")
     if arguments.prove and (arguments.write_baseline or arguments.add_ignore):
         raise InputError("--prove explains findings, which --write-baseline and --add-ignore do not print; give one")
     order_for(arguments)
