@@ -131,8 +131,8 @@ def walk(top: str, configuration_of: Callable[[str], Configuration] = of_file) -
         )  # fmt: skip
         for name in sorted(names):
             path = os.path.join(directory, name)
-            if not name.endswith(".ph") or ignored.skips(path, folder=False):
-                continue
+            if not name.endswith(".ph") or name.startswith(".") or ignored.skips(path, folder=False):
+                continue  # a hidden one is an editor's lock or a copier's note, no kernel
             if os.path.exists(path) and not os.path.isfile(path):  # a pipe or socket: reading one may never end
                 continue
             configuration = configuration_of(path)

@@ -61,6 +61,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         _abandon(sys.stdout)
         return 0
     except OSError as error:
+        if error.errno == errno.ENOENT and not _has_place():
+            complain("the current directory has been removed: go to one that is there")
+            return 2
         if error.errno not in _NO_ROOM:
             raise
         _abandon(sys.stdout)
@@ -172,6 +175,15 @@ def _near(command: str) -> str:
     if command.endswith((".ph", "/")) or os.path.exists(command):
         return f"; did you mean `phobos check {command}`?"
     return "; `phobos --help` lists them"
+
+
+def _has_place() -> bool:
+    """Whether the directory in which we were started is still there."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _open_closed() -> None:

@@ -235,6 +235,7 @@ def test_directories_are_walked_and_gitignore_is_respected(run: Run, folder: Pat
     for name in ("a/one.ph", "a/build/two.ph", "a/kept/three.ph", ".venv/four.ph", "b/five.ph"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(CLEAN)
+    (folder / "a/.#one.ph").symlink_to("someone@host.4711")  # what Emacs puts beside a file that is being changed
     (folder / ".gitignore").write_text("build/\nb/*.ph\n")
     (folder / "b/.gitignore").write_text("!five.ph\n")
     listed = run("--show-files", "a", "b", "a/one.ph")[1].split()

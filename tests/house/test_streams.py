@@ -11,6 +11,16 @@ import pytest
 KERNEL = "kernel k(X: tensor<f32>[N]) {\n  X[ctx.block.x * 64 :+ 64] = 1.0\n}\n"
 
 
+@pytest.mark.parametrize("command", ["check", "fmt - <&3"])
+@pytest.mark.skipif(sys.platform == "win32", reason="a directory that somebody is in cannot be removed there")
+def test_a_directory_that_has_been_removed_is_named(command: str, tmp_path: Path) -> None:
+    (tmp_path / "k.ph").write_text(KERNEL)
+    (tmp_path / "gone").mkdir()
+    script = f"cd gone && exec 3<../k.ph && rmdir ../gone && exec {sys.executable} -m phobos {command}"
+    ended = subprocess.run(["/bin/sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 2 and "the current directory has been removed" in ended.stderr, ended.stderr
+
+
 @pytest.mark.parametrize(
     ("command", "code", "said"),
     [
