@@ -168,7 +168,10 @@ def _scalar(module: Module, unit: Unit, parameter: ir.ScalarParam, given: Any) -
     if isinstance(number, bool) or not isinstance(number, (int, float)):
         raise wrong()
     if dtype in _FLOATS:
-        return float(number)
+        try:
+            return float(number)
+        except OverflowError:
+            raise wrong() from None
     if isinstance(number, float):
         if not number.is_integer():
             raise wrong()

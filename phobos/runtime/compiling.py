@@ -69,6 +69,8 @@ class CompiledKernel:
 
 def compiled(module: Module, unit: Unit, target: str) -> CompiledKernel:
     """The kernel for a target by name (`sm_90a`, `h200`, ...). Raises LaunchError, CompilerMissing, InputError."""
+    if not isinstance(target, str):
+        raise LaunchError(f"`target` is {target!r}: give the name of a card or an architecture, as in \"sm_90a\"")
     try:
         arch = cards.target(target).arch
     except cards.UnknownTarget as error:

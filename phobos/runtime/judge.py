@@ -17,6 +17,7 @@ from phobos.runtime.binding import Bound, barrier_tensors
 from phobos.runtime.conditions import aligned, apart, bad_barrier, barriers_brought, writeable
 from phobos.runtime.detections import words_of
 from phobos.runtime.faults import confirmed, raised, refusal
+from phobos.runtime.options import whole
 from phobos.runtime.placing import Extents, Placement, place
 from phobos.runtime.plan import Check, PhasePlan, Plan
 from phobos.runtime.reference.compiling import code_of
@@ -194,6 +195,8 @@ def judge(prepared: Prepared, judging: Judging) -> Verdict:
     races = "races" in words_of(judging.detect)
     if judging.scheduler is not None and judging.scheduler not in NAMES:
         raise LaunchError(f"no scheduler is called {judging.scheduler!r}: choose {', '.join(NAMES)}")
+    whole("seed", judging.seed, 0)
+    whole("step_limit", judging.step_limit)
     options = Options(
         races=races,
         scheduler=judging.scheduler,

@@ -449,5 +449,5 @@ class Kernel:
         from phobos.runtime.cuda import driver
         from phobos.runtime.cuda.preparing import resident_blocks
 
-        current = driver.current_device() if device is None else device
+        current = driver.current_device() if device is None else whole("device", device, 0)
         return resident_blocks(self, unit.program, current or 0)

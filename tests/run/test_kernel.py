@@ -167,6 +167,21 @@ def test_options_that_cannot_be_meant(options: dict[str, object], said: str) -> 
     assert said in str(caught.value) and (y == 1).all()
 
 
+def test_what_a_reference_run_and_a_compilation_cannot_mean() -> None:
+    kernel = phobos.kernel(SAXPY)
+    for call, said in (
+        (lambda: kernel.reference(ones(8), ones(8), 1.0, scheduler="random", seed="3"), "`seed` is '3'"),
+        (lambda: kernel.reference(ones(8), ones(8), 1.0, seed=-1), "`seed` is -1"),
+        (lambda: kernel.reference(ones(8), ones(8), 1.0, step_limit="9"), "`step_limit` is '9'"),
+        (lambda: kernel.reference(ones(8), ones(8), 10**400), "`alpha` is 1000"),
+        (lambda: kernel.compile(target=None), "`target` is None"),
+        (lambda: kernel.persistent_grid(device="cuda:0"), "`device` is 'cuda:0'"),
+    ):
+        with pytest.raises(LaunchError) as caught:
+            call()
+        assert said in str(caught.value)
+
+
 def test_numbers_of_other_libraries_are_numbers() -> None:
     plan = phobos.kernel(SAXPY).plan(ones(8), ones(8), 1.0, grid=np.int64(3), timeout=np.float32(2.0))
     assert plan.grid == (3, 1, 1) and all(type(n) is int for n in plan.grid)
