@@ -9,7 +9,7 @@ import re
 from typing import Literal
 
 from phobos.errors import InputError
-from phobos.syntax.headers import HeaderLine, header_lines, header_words
+from phobos.syntax.headers import OPTIONS, HeaderLine, header_lines, header_words
 from phobos.value import value
 
 _SHA = re.compile(r"([^\W\d]\w*)\s+sha256\s*=\s*([0-9a-fA-F]{64})\Z")
@@ -66,24 +66,23 @@ def runs_of(path: str, text: str) -> tuple[Run, ...]:
 
 def _run(path: str, header: HeaderLine) -> Run:
     line = header.line
-    kernel: str | None = None
     options: dict[str, str] = {}
     names: dict[str, str] = {}
     for word in header_words(header):
         if not word.key or not word.given:
             written = word.key if word.given is None else f"{word.key}={word.given}"
             raise InputError(f"{path}:{line}: {written!r} in the `// run:` header is not KEY=VALUE")
-        if word.key == "kernel":
-            kernel = word.given
-        elif word.is_option:
+        if word.is_option:
             _once(path, line, word.key, options)
             options[word.key] = word.given
         else:
             if not word.name.isidentifier():
-                raise InputError(f"{path}:{line}: {word.key!r} in the `// run:` header is no name")
+                meant = word.key.lstrip("-").replace("-", "_")
+                hint = f"; did you mean `{meant}`?" if meant in OPTIONS else ""
+                raise InputError(f"{path}:{line}: {word.key!r} in the `// run:` header is no name{hint}")
             _once(path, line, word.name, names)
             names[word.name] = word.given
-    return Run(line, kernel, options, names, ())
+    return Run(line, options.pop("kernel", None), options, names, ())
 
 
 def _once(path: str, line: int, key: str, known: dict[str, str]) -> None:

@@ -41,6 +41,8 @@ kernel k() {{}}
         ("// run: =3\n", 1, "'=3'"),
         ("// run: a-b=3\n", 1, "'a-b'"),
         ("// run: N=1 grid=2 N=3\n", 1, "gives `N` twice"),
+        ("// run: kernel=a kernel=b\n", 1, "gives `kernel` twice"),
+        ("// run: l2-group=2\n", 1, "did you mean `l2_group`?"),
         ("// run: N=1 grid=2 grid=2\n", 1, "gives `grid` twice"),
         ("\n// expect: X[0] = 1\n", 2, "before any"),
         ("// run: N=1\n// expect: X[0] = many\n", 2, "X[0] = many"),
