@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from phobos.check.fixes import add_ignores, fix_all
 from phobos.check.project import Source, write
 from phobos.check.render.text import enumerate_words
+from phobos.check.suppressions import MENDED
 from phobos.cli.output import document, unified, with_mark
 from phobos.diagnostic import plural
+from phobos.syntax.lines import LineIndex
 
 if TYPE_CHECKING:
     from phobos.cli.check import Checked, configurations
@@ -48,17 +50,25 @@ def fix(
     return mended, 1 if changed and arguments.diff and not arguments.exit_zero else 0
 
 
-def add_ignore(checked: list[Checked]) -> int:
-    """Silence every finding that is shown."""
+def add_ignore(checked: list[Checked], exit_zero: bool) -> int:
+    """Silence every finding that is shown and can be; the others are named, and make the exit code 1."""
     total = files = 0
+    left: list[str] = []
     for one in checked:
+        lines = LineIndex(one.source.text)
+        mended = [found for found in one.shown if found.code in MENDED]
+        left += [f"{one.source.name}:{lines.line_of(f.span.start) + 1} ({f.code})" for f in mended]
         text = add_ignores(one.source.text, one.shown)
         if text != one.source.text:
             write(one.source.name, text, one.source.bom)
             files += 1
-            total += len(one.shown)
-    print(f"Silenced {plural(total, 'finding')} in {plural(files, 'file')}; write the reason after each bracket.")
-    return 0
+            total += len(one.shown) - len(mended)
+    reason = "; write the reason after each bracket" if total else ""
+    print(f"Silenced {plural(total, 'finding')} in {plural(files, 'file')}{reason}.")
+    if left:
+        verb = "is" if len(left) == 1 else "are"
+        print(f"To be mended, not silenced, {verb} {plural(len(left), 'finding')}: {enumerate_words(left)}.")
+    return 1 if left and not exit_zero else 0
 
 
 def write_baseline(path: str, checked: list[Checked]) -> int:

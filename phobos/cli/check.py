@@ -140,7 +140,7 @@ def check_once(arguments: argparse.Namespace) -> int:
     if arguments.add_ignore:
         from phobos.cli.change import add_ignore
 
-        code = add_ignore(checked)
+        code = add_ignore(checked, arguments.exit_zero)
         return 2 if unreadable else code
     problems = _configuration_findings(sources, configuration_of, otherwise)
     emit(arguments, report_text(arguments, checked, problems))

@@ -451,6 +451,10 @@ def test_add_ignore_silences_and_is_kept_up(run: Run, folder: Path) -> None:
     assert "grid_barrier(BAR)  // phobos: ignore[PH203]\n" in changed
     assert "  // phobos: ignore[PH112]\n  let a = 3  // three\n" in changed
     assert run("many.ph")[0] == 0
+    (folder / "broken.ph").write_text(WARNED.replace("[ctx", "[[ctx"))
+    code, out, _ = run("broken.ph", "--add-ignore")
+    assert code == 1 and "To be mended, not silenced, is 1 finding: broken.ph:3 (PH001).\n" in out
+    assert run("broken.ph", "--add-ignore", "--exit-zero")[0] == 0
 
 
 def test_a_baseline_survives_moved_lines_and_sees_new_findings(run: Run, folder: Path) -> None:
