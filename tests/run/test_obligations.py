@@ -114,3 +114,16 @@ def test_a_barrier_tensor_that_is_left_out_has_the_extent_that_its_symbol_is() -
     x = numpy.zeros(64, numpy.float32)
     phobos.kernel(text, "staged")(x)
     assert (x == 2).all()
+
+
+@pytest.mark.parametrize(("step", "refused"), [(16, False), (20, False), (18, True), (12, True), (-16, True)])
+def test_rows_may_lie_apart_by_whole_cells_and_not_over_each_other(step: int, refused: bool) -> None:
+    kernel = phobos.kernel("kernel k(X: tensor<f32>[M, N]) {\n  X[ctx.block.x :+ 1, 0 :+ 4] = 1.0\n}")
+    cells = numpy.zeros(100, numpy.uint8)[40:].view(numpy.float32)
+    rows = numpy.lib.stride_tricks.as_strided(cells, (3, 4), (step, 4))
+    if not refused:
+        kernel(rows)
+        assert (rows == 1).all()
+        return
+    with pytest.raises(LaunchError, match="not row-major"):
+        kernel.plan(rows)
