@@ -372,3 +372,9 @@ def test_what_no_option_can_be_is_refused_by_name(options: dict[str, object], sa
         with pytest.raises(LaunchError, match=said):
             launch(x, **options)
     assert not x.any()
+
+
+def test_a_plan_says_how_many_blocks_run_at_once_where_the_caller_does() -> None:
+    x, k = np.zeros(64, np.float32), phobos.kernel("kernel k(X: tensor<f32>[N]) {\n  X[ctx.block.x] = 1.0\n}")
+    assert k.plan(x).resident is None and k.plan(x, resident=3).resident == 3
+    assert "3 blocks at once" in str(k.plan(x, resident=3))
