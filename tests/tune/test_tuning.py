@@ -19,8 +19,11 @@ from phobos.runtime.options import LaunchOptions
 from phobos.runtime.tuned import choice
 from phobos.runtime.tuning import feeding, keeping
 from phobos.runtime.tuning.executor import Here, Lost
-from phobos.runtime.tuning.judging import MEASURED, Row, Task, judge
+from phobos.runtime.tuning.judging import MEASURED, Row, Task, judge, row_of
+from phobos.runtime.tuning.keeping import Winner, winner_of
+from phobos.runtime.tuning.reading import NOT_OURS
 from phobos.runtime.tuning.search import Search, Step
+from phobos.runtime.tuning.space import Variant
 from phobos.runtime.tuning.tuning import How, Tuning, tune
 from tests.tune import planted
 from tests.tune.support import ROWS, SCALE, STAGED, problem_of, variants
@@ -149,7 +152,10 @@ def test_a_file_of_rows_that_was_damaged_is_begun_anew(cache: Path) -> None:
     some = '{"version": 1, "rows": [3, {"variant": {}}]}'
     for damage in ("", "{", "[]", "[" * 10**5, some, '{"version": 1, "rows": 3}'):
         file.write_text(damage)
-        assert scaled().from_disk == 0
+        rows = keeping.Rows(file.stem, {})
+        rows.read()
+        assert rows.kept == {}
+    assert scaled().from_disk == 0
 
 
 @pytest.mark.parametrize(
@@ -160,13 +166,11 @@ def test_a_file_of_rows_that_was_damaged_is_begun_anew(cache: Path) -> None:
         {"registers": "64"}, {"variant": None}, {"variant": {}},
     ],
 )  # fmt: skip
-def test_a_row_that_was_damaged_is_measured_again(cache: Path, damage: dict[str, Any]) -> None:
-    scaled()
-    (file,) = (cache / "tuned" / "rows").iterdir()
-    kept = json.loads(file.read_text())
-    kept["rows"][0] |= damage
-    file.write_text(json.dumps(kept))
-    assert scaled().from_disk == len(kept["rows"]) - 1
+def test_a_row_that_was_damaged_is_none(damage: dict[str, Any]) -> None:
+    row = Row(Variant((("TILE", 4),)), "ok", elapsed_ms=2.0, least_ms=1.0, repeats=3, grid=(4, 1, 1)).as_dict()
+    assert row_of(row).as_dict() == row
+    with pytest.raises(NOT_OURS):
+        row_of({**row, **damage})
 
 
 def test_progress_names_what_is_tried_and_the_best_so_far() -> None:
@@ -349,18 +353,23 @@ def test_a_damaged_file_of_winners_is_no_winner(cache: Path) -> None:
 @pytest.mark.parametrize(
     "damage",
     [
-        {"constants": {"NONE": 64}}, {"constants": {"TILE": "64"}}, {"constants": {"TILE": True}}, {"l2_group": None},
+        {"constants": {"TILE": "64"}}, {"constants": {"TILE": True}}, {"l2_group": None},
         {"constants": []}, {"ctas_per_sm": "2"}, {"schedule": 3}, {"sizes": {"N": 1e400}}, {"held": {"A": 1e400}},
         {"grid": "100"}, {"grid": [0.5]}, {"elapsed_ms": "1"}, {"untuned_ms": []}, {"date": None},
     ],
 )  # fmt: skip
 def test_a_winner_that_was_damaged_is_none(damage: dict[str, Any]) -> None:
+    one = Winner(Variant((("TILE", 64),)), {}, None, {"N": 100}, 1.0, 2.0, "2026-11-30").as_dict()
+    assert winner_of(one).as_dict() == one
+    broken = {**one, **damage, "variant": {**one["variant"], **damage}}
+    with pytest.raises(NOT_OURS):
+        winner_of(broken)
+
+
+def test_a_winner_of_constants_that_the_kernel_has_not_is_not_used() -> None:
     path = winner().kept
     assert path is not None
-    kept = json.loads(Path(path).read_text())
-    one = kept["winners"][0]
-    (one["variant"] if damage.keys() <= one["variant"].keys() else one).update(damage)
-    Path(path).write_text(json.dumps(kept))
+    Path(path).write_text(Path(path).read_text().replace("TILE", "NONE"))
     assert kernel_of().plan(x(), x(), 2.0).constants == {"TILE": 4}
 
 
