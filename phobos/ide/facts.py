@@ -148,7 +148,8 @@ def grid_lines(document: Document, place: Place, program: Program) -> list[str]:
         axes = [axis_text(program, axis) for axis in range(3)]
         while len(axes) > 1 and axes[-1] == "1":
             axes.pop()
-        lines = [f"Grid: {' x '.join(axes)} blocks of {threads} threads."]
+        blocks = f"{' x '.join(axes)} block{'s' * (axes != ['1'])}"
+        lines = [f"Grid: {blocks} of {threads} threads."]
         lines += [
             f"The caller must pass the grid of axis {AXES[i]}: {axis.reason}"
             for i, axis in enumerate(grid.axes)
@@ -192,7 +193,7 @@ def axis_lines(document: Document, place: Place, program: Program, axis: int) ->
         {row for use in grid.axes[axis].uses if (row := row_of(document, place, use.span.owner, use.span.start))}
     )
     said = f" (said on line {', '.join(map(str, rows))})" if rows else ""
-    return [f"This axis has {text} blocks{said}."]
+    return [f"This axis has {text} block{'s' * (text != '1')}{said}."]
 
 
 # --- names ----------------------------------------------------------------------------------------------
