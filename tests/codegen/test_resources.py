@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import subprocess
 import sys
@@ -59,6 +60,29 @@ def test_what_the_compiler_refuses_is_an_error_with_its_first_line() -> None:
 def test_occupancy_is_what_the_driver_says(registers: int, threads: int, shared: int, expected: int) -> None:
     limits = cards.target("h200").limits
     assert cards.occupancy(limits, registers=registers, threads=threads, shared_bytes=shared).ctas_per_sm == expected
+
+
+def placed(limits: cards.Limits, registers: int, warps: int, shared: int) -> int:
+    """CTAs put on an empty multiprocessor one by one: each partition gives registers to a warp in pieces of 256, and
+    shared memory goes in units, with what the system keeps for a CTA."""
+    of_a_warp = -(-registers * 32 // 256) * 256
+    rooms = [limits.registers // 4 // of_a_warp] * 4
+    threads, units = limits.threads, limits.shared_bytes // limits.shared_unit_bytes
+    of_a_cta = -(-(shared + limits.reserved_bytes_per_cta) // limits.shared_unit_bytes) if shared else 0
+    count = 0
+    while count < limits.ctas and threads >= 32 * warps and units >= of_a_cta and sum(rooms) >= warps:
+        for _ in range(warps):
+            rooms[rooms.index(max(rooms))] -= 1
+        threads, units, count = threads - 32 * warps, units - of_a_cta, count + 1
+    return count
+
+
+@pytest.mark.parametrize("arch", cards.LIMITS)
+def test_occupancy_is_what_can_be_placed(arch: str) -> None:
+    limits = cards.LIMITS[arch]
+    for registers, warps, shared in itertools.product(range(8, 256, 8), (1, 2, 3, 4, 6, 8), (0, 1, 8448, 33_792)):
+        got = cards.occupancy(limits, registers=registers, threads=32 * warps, shared_bytes=shared).ctas_per_sm
+        assert got == placed(limits, registers, warps, shared), (registers, warps, shared)
 
 
 def test_occupancy_names_its_limiter() -> None:
