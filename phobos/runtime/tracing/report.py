@@ -18,6 +18,8 @@ def text(summary: Summary) -> str:
     """Everything, ending without a line end."""
     trace, held = summary.trace, summary.residency
     unit = summary.unit
+    if not trace.blocks:
+        return f"{trace.kernel} on {trace.device}: nothing was launched, as its grid has no blocks at these sizes"
     crossed = f", {plural(trace.crossings, 'barrier')} crossed" if trace.crossings else ""
     out = [
         f"{trace.kernel} on {trace.device}: {plural(trace.blocks, trace.noun)}{crossed}, "
