@@ -67,6 +67,7 @@ def strides_of(program: Program) -> tuple[Stride, ...]:
         return poly.substitute(lambda atom: Poly({(GRID,): 1}) if atom[0] == "const" and atom[1] in names else None)
 
     out: list[Stride] = []
+    gaps: dict[Poly, list[tuple[Stride, list[SpanIn]]]] = {}  # by step
     for loop in values.loops.values():
         statement = loop.statement
         if statement in values.unreachable or any(one in values.unreachable for one in statement.body.statements[:1]):
@@ -86,13 +87,16 @@ def strides_of(program: Program) -> tuple[Stride, ...]:
         shown_first, shown_step = written(text.lo.coefficient(BLOCK)), written(text.step)
         if GRID in loop.step.atoms:
             spans = list(_spans(program, loop, values))
-            flaw = _flaw(values, loop, spans, loop.step)
-            if flaw is not None:
+            flaw, said = _flaw(values, loop, spans, loop.step)
+            if flaw == "gap" or (flaw == "overlap" and isinstance(statement, ir.For)):
                 certain = hangs_on_the_grid(values, _covered(spans))
                 place, start = _places(program, statement)
-                out.append(
-                    Stride(statement, place, start, statement.calls, "grid", shown_first, shown_step, flaw, certain, 0)
+                found = Stride(
+                    statement, place, start, statement.calls, "grid", shown_first, shown_step, said, certain, 0
                 )
+                out.append(found)
+                if flaw == "gap":
+                    gaps.setdefault(loop.step, []).append((found, spans))
         elif isinstance(statement, ir.While):
             continue  # what is said of a fixed step is said of a `for`
         elif loop.step != first and _all_walk_to_one_end(loop) and _starts_stored_span(program, values, loop):
@@ -102,7 +106,11 @@ def strides_of(program: Program) -> tuple[Stride, ...]:
             out.append(
                 Stride(statement, place, start, statement.calls, kind, shown_first, shown_step, "", False, literal)
             )
-    return tuple(out)
+    filled: set[Stride] = set()
+    for alike in gaps.values():
+        if len(alike) > 1 and not hangs_on_the_grid(values, _covered([span for _, spans in alike for span in spans])):
+            filled.update(stride for stride, _ in alike)  # each loop does what the others leave out
+    return tuple(stride for stride in out if stride not in filled)
 
 
 def _places(program: Program, loop: ir.For | ir.While) -> tuple[Span, Span | None]:
@@ -132,12 +140,12 @@ def _counted(program: Program, values: Values, loop: LoopFact) -> Iterator[Strid
         if step == first * Poly({(GRID,): 1}):
             continue
         alike = [s for s in spans if s[2].base is access.base and s[4].coefficient(loop.variable) == step]
-        flaw = _flaw(values, loop, alike, step)
-        if flaw is not None:
+        flaw, said = _flaw(values, loop, alike, step)
+        if flaw:
             sub = access.subs[axis]
             span = sub.index.span if isinstance(sub, ir.PointSub) else sub.first.span
             certain = hangs_on_the_grid(values, _covered(alike))
-            yield Stride(loop.statement, span, None, access.calls, "grid", first, step, flaw, certain, 0)
+            yield Stride(loop.statement, span, None, access.calls, "grid", first, step, said, certain, 0)
             return
 
 
@@ -200,8 +208,9 @@ def _starts_stored_span(program: Program, values: Values, loop: LoopFact) -> boo
     )
 
 
-def _flaw(values: Values, loop: LoopFact, spans: list[SpanIn], step: Poly) -> str | None:
-    """What the step does wrong at some small grid, or None where nothing is found or the cells cannot be counted."""
+def _flaw(values: Values, loop: LoopFact, spans: list[SpanIn], step: Poly) -> tuple[str, str]:
+    """What the step does wrong at some small grid, "gap" or "overlap", and in words; "" where nothing is found or the
+    cells cannot be counted."""
     spans = _judged(spans)
     by_axis: dict[tuple[str, int], list[tuple[Poly, Poly]]] = {}
     for tensor, axis, _, _, first, length in spans:
@@ -210,13 +219,13 @@ def _flaw(values: Values, loop: LoopFact, spans: list[SpanIn], step: Poly) -> st
         for grid in GRIDS:
             flaw = _flaw_at(values, loop, found, step, grid)
             if flaw is not None:
-                left_out, shown_grid = flaw == "gap", plural(grid, "block")
-                return (
+                shown_grid = plural(grid, "block")
+                return flaw, (
                     f"with {shown_grid}, cells of `{tensor}` between the rounds are left out"
-                    if left_out
+                    if flaw == "gap"
                     else f"with {shown_grid}, two blocks do the same cells of `{tensor}`"
                 )
-    return None
+    return "", ""
 
 
 def _judged(spans: list[SpanIn]) -> list[SpanIn]:

@@ -1,10 +1,10 @@
 """A loop that starts at the block's own tile does not step by all blocks' tiles.
 
 ## What it does
-Reports, in a `@persistent` kernel, a `for` from `b * F + c` whose step is not `F` times the number of
-blocks, and a `while` that counts so where the step contains that number. An error where the step contains the
-number of blocks and, at some sizes that were tried, cells are left out or done twice; a warning where it does not
-contain it, or where only loaded data says that blocks come by.
+Reports, in a `@persistent` kernel, a `for` from `b * F + c` whose step is not `F` times the number of blocks, and a
+`while` that counts so and leaves cells out. An error where the step contains the number of blocks and, at some sizes
+that were tried, cells are left out or done twice; a warning where it does not contain it, or where only loaded data
+says that blocks come by.
 
 ## Why it is bad
 Blocks start F cells apart. If one round of all of them covers more or less than a step, cells are left out
