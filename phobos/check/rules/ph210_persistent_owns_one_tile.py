@@ -60,7 +60,7 @@ def check(context: Context) -> Iterator[Diagnostic]:
     for store in owned_stores(program):
         yield RULE.at(
             store.access.span,
-            f"every block of `{program.name}` does one tile, however many blocks there are",
+            f"every block of `{program.name}` does {_share(program, store)}, however many blocks there are",
             label="the block index alone says which cells are done",
             related=called_from(store.calls),
             notes=("the card decides how many blocks a persistent grid has: fewer than tiles leave the rest undone",),
@@ -68,6 +68,13 @@ def check(context: Context) -> Iterator[Diagnostic]:
             "or take `@persistent` away",
         )
         return
+
+
+def _share(program: Program, store: ir.Store) -> str:
+    values = values_of(program)
+    firsts = (sub.index if isinstance(sub, ir.PointSub) else sub.first for sub in store.access.subs)
+    walks = any(values.loop_of(atom) is not None for first in firsts for atom in values.poly(first).atoms)
+    return "the same share of the work" if walks else "one tile"
 
 
 def grid_decides(program: Program) -> bool:

@@ -33,7 +33,8 @@ kernel scale(X: tensor<f32>[M, N], S: tensor<f32>[1, 64]) {
 Copy it into a `var` before the loop.
 
 ## Limits
-Slices of more than 4096 cells are not reported: they may not fit where they would be kept.
+Slices of more than 4096 cells are not reported: they may not fit where they would be kept. Nor is a `let` view from
+before the loop, though each use of it reads again.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def check(context: Context) -> Iterator[Diagnostic]:
     accesses = accesses_of(program)
     for place in places_of(program):
         loops = [one for one in place.inside if isinstance(one, (ir.For, ir.While))]
-        if not loops or isinstance(place.statement, ir.DefineView):
+        if not loops:
             continue
         loop = loops[-1]
         known = values.loops.get(loop)
