@@ -145,6 +145,17 @@ def test_near_names(name: str, meant: str | None) -> None:
     assert near.nearest(name, builtins.CORE, most=1) == meant
 
 
+@pytest.mark.parametrize(
+    ("name", "known", "meant"),
+    [
+        ("A", ("B",), None), ("A", ("a", "B"), "a"), ("n", ("M", "N"), "N"), ("ab", ("ba", "cb"), "ba"),
+        ("TILE", ("TIEL", "TILES"), "TIEL"), ("A", ("AB",), None), ("BAR", ("bar",), "bar"),
+    ],
+)  # fmt: skip
+def test_a_name_of_one_letter_is_misspelt_in_its_case_alone(name: str, known: tuple[str, ...], meant: str) -> None:
+    assert near.nearest(name, known) == meant
+
+
 @given(st.text("abcDE_", max_size=8), st.text("abcDE_", max_size=8))
 def test_distance_is_symmetric_and_bounded(left: str, right: str) -> None:
     there = near.distance(left, right, limit=16)
