@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 
@@ -134,6 +135,18 @@ def kernel_name(text: str) -> str:
     if not all(name.isidentifier() for name in text.split("+")):
         raise argparse.ArgumentTypeError(f"{text!r} is no name of a kernel, nor names with `+` between them")
     return text
+
+
+def files_apart(files: Mapping[str, str]) -> None:
+    """Of options and the files they write. Raises InputError where two are one file, and one would be lost."""
+    from phobos.errors import InputError
+
+    seen: dict[str, str] = {}
+    for option, path in files.items():
+        place = os.path.realpath(path)
+        if place in seen and (os.path.isfile(place) or not os.path.exists(place)):
+            raise InputError(f"{seen[place]} and {option} both write {path}: give each a file of its own")
+        seen[place] = option
 
 
 def add_arrays(parser: argparse._ActionsContainer) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from phobos.check.project import write
 from phobos.cli.arguments import add_order, add_schedule, assignment, kernel_name, order_for
+from phobos.cli.launches import demand_names, one_of
 from phobos.cli.output import document
 from phobos.errors import InputError
 
@@ -55,7 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
         arch = cards.target(arguments.target).arch
     except cards.UnknownTarget as error:
         raise InputError(str(error)) from None
-    kernel = load(arguments.file).one(arguments.kernel, order_for(arguments))
+    kernel = one_of(load(arguments.file), arguments.file, arguments.kernel, order_for(arguments))
+    demand_names((kernel,), dict(arguments.set))
     data = _made(kernel, arguments.format, arch, dict(arguments.set), arguments.schedule, arguments.l2_group)
     if arguments.output:
         write(arguments.output, data)
@@ -80,9 +82,6 @@ def _made(
 
     program = kernel.analysed()[1].program
     sizes = {name: number for name, number in constants.items() if name not in program.constants}
-    for name in sizes:
-        if name not in program.dims and name not in program.params:
-            raise InputError(f"--set {name}: `{kernel.name}` has no constant, extent or parameter of that name")
     module, unit = kernel.analysed({name: n for name, n in constants.items() if name not in sizes})
     try:
         gate.demand_program(module, unit, kernel.name)

@@ -6,7 +6,7 @@ Sizes, arrays and options come from the file's own `// run:` headers and from th
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -179,17 +179,38 @@ def request(arguments: argparse.Namespace, kernels: Kernels, header: Run) -> Req
     )
 
 
-def kernel_for(arguments: argparse.Namespace, kernels: Kernels, header: Run) -> Kernel:
-    """The kernel, or the fusion, that the command line asks for, else the header. Raises InputError."""
+def demand_names(kernels: Sequence[Kernel], given: Mapping[str, int]) -> None:
+    """Raises InputError where `--set` names what none of them has, or gives an extent that cannot be."""
+    from phobos.language.near import nearest
+
+    programs = [kernel.analysed()[1].program for kernel in kernels]
+    known = {name for program in programs for name in (*program.constants, *program.dims, *program.params)}
+    for name, number in given.items():
+        if name not in known:
+            which = f"`{kernels[0].name}` has" if len(kernels) == 1 else "the kernels have"
+            near = nearest(name, known)
+            hint = f"; did you mean `{near}`?" if near else ""
+            raise InputError(f"--set {name}: {which} no constant, extent or parameter of that name{hint}")
+        if number < 0 and any(name in program.dims for program in programs):
+            raise InputError(f"--set {name}: an extent cannot be {number}")
+
+
+def one_of(kernels: Kernels, path: str, name: str | None, order: str | None) -> Kernel:
+    """The kernel, or the fusion, of that name, or the only one. Raises InputError."""
     from phobos.check.project import read
     from phobos.errors import LaunchError
 
+    try:
+        return kernels.one(name, order)
+    except LaunchError as error:
+        raise InputError(_without_kernel(str(error), path, read(path).text)) from None
+
+
+def kernel_for(arguments: argparse.Namespace, kernels: Kernels, header: Run) -> Kernel:
+    """The kernel, or the fusion, that the command line asks for, else the header. Raises InputError."""
     name = arguments.kernel or header.kernel
     order = arguments.order or header.options.get("order")
-    try:
-        return kernels.one(name, order if "+" in (name or "") else None)
-    except LaunchError as error:
-        raise InputError(_without_kernel(str(error), arguments.file, read(arguments.file).text)) from None
+    return one_of(kernels, arguments.file, name, order if "+" in (name or "") else None)
 
 
 def _without_kernel(message: str, path: str, text: str) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from phobos.check.render.text import clean
 from phobos.cli.arguments import add_order, add_schedule, assignment, kernel_name, order_for
+from phobos.cli.launches import demand_names, one_of
 from phobos.errors import CheckError, InputError, LaunchError
 
 if TYPE_CHECKING:
@@ -52,7 +53,9 @@ def run(arguments: argparse.Namespace) -> int:
     from phobos.runtime.kernel import load
 
     kernels = load(arguments.file)
-    chosen = [kernels.one(arguments.kernel, order_for(arguments))] if arguments.kernel else list(kernels)
+    chosen = (
+        [one_of(kernels, arguments.file, arguments.kernel, order_for(arguments))] if arguments.kernel else list(kernels)
+    )
     if not chosen:
         raise InputError(f"{arguments.file} holds no kernel")
     names = arguments.target.split(",") if arguments.target else _configured(arguments.file)
@@ -61,7 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
     except cards.UnknownTarget as error:
         raise InputError(str(error)) from None
     given, asked = dict(arguments.set), (arguments.schedule, arguments.l2_group)
-    rows = [_row(kernel, target, given, len(chosen), asked) for kernel in chosen for target in targets]
+    demand_names(chosen, given)
+    rows = [_row(kernel, target, given, asked) for kernel in chosen for target in targets]
     if arguments.json:
         print(json.dumps(rows, indent=2))
     else:
@@ -82,7 +86,7 @@ def _configured(path: str) -> list[str]:
 
 
 def _row(
-    kernel: Kernel, target: Target, given: dict[str, int], count: int, asked: tuple[str | None, int | None]
+    kernel: Kernel, target: Target, given: dict[str, int], asked: tuple[str | None, int | None]
 ) -> dict[str, Any]:
     from phobos.lowering.options import Options
     from phobos.runtime import gate
@@ -94,10 +98,6 @@ def _row(
     program = unit.program
     constants = {name: number for name, number in given.items() if name in program.constants}
     sizes = {name: number for name, number in given.items() if name not in program.constants}
-    known = set(program.dims) | set(program.params)
-    for name in sizes:
-        if name not in known and count == 1:
-            raise InputError(f"--set {name}: `{kernel.name}` has no constant, extent or parameter of that name")
     module, unit = kernel.analysed(constants)
     program = unit.program
     row: dict[str, Any] = {

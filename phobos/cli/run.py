@@ -10,7 +10,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from phobos.cli.arguments import named, positive, use_colour
+from phobos.cli.arguments import files_apart, named, positive, use_colour
 from phobos.cli.launches import add_chance, add_kernel, add_what, add_where, launches, option, request, said_by
 from phobos.cli.output import document
 from phobos.errors import InputError
@@ -90,6 +90,7 @@ def _outputs(arguments: argparse.Namespace) -> None:
         if path.endswith(".npz"):
             raise InputError(f"--out {name}={path}: a tensor is saved as .npy, which holds one array")
         seen.add(name)
+    files_apart({f"--out {name}": path for name, path in arguments.out})
 
 
 def _one(arguments: argparse.Namespace, kernels: Kernels, header: Run) -> Report:

@@ -11,7 +11,7 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from phobos.cli.arguments import positive, use_colour
+from phobos.cli.arguments import files_apart, positive, use_colour
 from phobos.cli.launches import add_chance, add_kernel, add_what, add_where, launches, request, said_by
 from phobos.cli.output import document
 from phobos.errors import CheckError, KernelFault, LaunchError
@@ -48,9 +48,10 @@ def run(arguments: argparse.Namespace) -> int:
     from phobos.runtime.output import writable
     from phobos.runtime.tracing.run import ROOM, asked
 
-    for path in (arguments.out, arguments.plot):
-        if path:
-            writable(path)
+    files = {f"--{name}": path for name, path in (("out", arguments.out), ("plot", arguments.plot)) if path}
+    files_apart(files)
+    for path in files.values():
+        writable(path)
     kernels, headers = launches(arguments)
     with said_by(arguments, headers[0]):
         wanted = request(arguments, kernels, headers[0])

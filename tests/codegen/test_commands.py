@@ -15,6 +15,7 @@ from phobos.codegen import nvrtc
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 STAGED = str(EXAMPLES / "staged.ph")
+FUSED = str(EXAMPLES / "fused.ph")
 needs_nvrtc = pytest.mark.skipif(nvrtc.location() is None, reason="no NVRTC (pip install 'phobos-tools[nvrtc]')")
 
 
@@ -166,6 +167,11 @@ def test_a_compiled_kernel_is_short_to_look_at() -> None:
         (("emit", STAGED, "-o", "/no/such/folder/x.cu"), "cannot be written"),
         (("occupancy", STAGED, "--target", "x"), "unknown target `x`"),
         (("occupancy", STAGED, "--set", "Q=1"), "no constant, extent or parameter"),
+        (("occupancy", FUSED, "--set", "Q=1"), "the kernels have no constant, extent or parameter of that name"),
+        (("emit", STAGED, "--set", "N=-1"), "--set N: an extent cannot be -1"),
+        (("occupancy", STAGED, "--set", "N=-1"), "--set N: an extent cannot be -1"),
+        (("emit", STAGED, "--set", "TIEL=4"), "did you mean `TILE`?"),
+        (("emit", FUSED), "say which (--kernel NAME)"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_a_line(

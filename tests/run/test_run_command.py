@@ -382,6 +382,7 @@ def test_auto_says_which_device_and_why(phobos_run, monkeypatch: pytest.MonkeyPa
         (("--out", "Y=none/y.npy"), "there is no directory"),
         (("--out", "Y=y.npz"), "saved as .npy"),
         (("--out", "Y=y.npy", "--out", "Y=z.npy"), "--out Y is given twice"),
+        (("--out", "Y=y.npy", "--out", "X=./y.npy"), "--out Y and --out X both write ./y.npy"),
         (("--schedule", "wild"), "no schedule is called 'wild'"),
         (("--l2-group", "0"), "at least 1"),
         (("--resident", "0"), "at least 1"),

@@ -78,3 +78,9 @@ def test_a_fusion(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trace", str(ROOT / "examples/fused.ph"), "--device", "cpu"]) == 0
     said = capsys.readouterr().out
     assert "1 barrier crossed" in said and "`largest` and `mean`" in said and "20 blocks of `spread`" in said
+
+
+def test_two_outputs_are_two_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "one")
+    assert main(["trace", str(ROOT / "examples/saxpy.ph"), "--device", "cpu", "--out", path, "--plot", path]) == 2
+    assert "--out and --plot both write" in capsys.readouterr().err
