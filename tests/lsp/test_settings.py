@@ -237,6 +237,23 @@ def test_showing_what_a_kernel_compiles_to(start: Start) -> None:
         run(wire, "phobos.showCuda", "file:///nowhere.ph", "staged")
 
 
+@pytest.mark.parametrize(
+    ("uri", "path"),
+    [
+        ("file:///a/b.ph", "/a/b.ph"),
+        ("FILE://LocalHost/a/b.ph", "/a/b.ph"),
+        ("file://server/share/b.ph", "//server/share/b.ph"),
+        ("file:///a/%62.ph", "/a/b.ph"),
+        ("file:///a%00b.ph", None),
+        ("untitled:Untitled-1", None),
+        ("file://[a/b.ph", None),
+        ("file://", None),
+    ],
+)
+def test_the_file_that_a_uri_names(uri: str, path: str | None) -> None:
+    assert path_of(uri) == path
+
+
 def test_a_file_name_that_is_no_text_has_a_uri_of_its_own() -> None:
     path = os.fsdecode(b"/work/by\xffte.ph")
     assert uri_of(path) == "file:///work/by%FFte.ph" and path_of(uri_of(path)) == path
