@@ -1,7 +1,7 @@
 """The server's one door to `phobos.check`: a document's configuration, its findings, and whether either changed.
 
-Configuration files are read again as soon as one on the way up from a document appears, changes or goes: a few
-`stat` calls a check, so that no client has to watch files for us.
+Configuration files are read again as soon as one on the way up from a document, or the baseline that it names,
+appears, changes or goes: a few `stat` calls a check, so that no client has to watch files for us.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import os
 from collections.abc import Iterator
+from functools import lru_cache
 
 from phobos.check import baseline, engine
 from phobos.check import configuration as files
@@ -55,6 +56,7 @@ class Configurations:
     def __init__(self) -> None:
         self._stamps: dict[str, Stamp] = {}
         self._good: dict[str, Configuration] = {}
+        self._baselines: dict[str, Stamp] = {}  # by path
         self._news = False  # a request met a file that had changed before `changed` was asked
 
     def rules(self, path: str, override: str | None = None) -> Rules:
@@ -72,7 +74,12 @@ class Configurations:
             configuration = files.from_file(override) if override is not None else files.of_file(path)
             self._good[where] = configuration
             if configuration.baseline:
-                baseline.load(configuration.baseline)
+                mark = _stats([configuration.baseline])
+                if self._baselines.setdefault(configuration.baseline, mark) != mark:
+                    self._baselines[configuration.baseline] = mark
+                    self._news = True
+                stamp += (("baseline", 0, 0), *mark)
+                _kept_baseline(configuration.baseline, mark)
         except InputError as error:
             bad = _placed(error, override or directory)
             configuration = self._good.get(where, files.DEFAULT)  # the last one that could be read
@@ -87,11 +94,16 @@ class Configurations:
                 self._stamps.clear()  # whatever asks next reads them anew
                 files.forget()
                 return True
+        for path, mark in self._baselines.items():
+            if _stats([path]) != mark:
+                self._baselines.clear()
+                return True
         return news
 
     def forget(self) -> None:
         self._stamps.clear()
         self._good.clear()
+        self._baselines.clear()
         files.forget()
 
 
@@ -122,9 +134,15 @@ def shown(
     """Without what the baseline holds, and without what is below the severity (everything, unless it is set)."""
     if configuration.baseline:
         with contextlib.suppress(InputError):  # `BadConfiguration` says so; without a baseline everything is new
-            found = baseline.load(configuration.baseline).unknown(path, text, found)
+            kept = _kept_baseline(configuration.baseline, _stats([configuration.baseline]))
+            found = kept.unknown(path, text, found)
     least = SEVERITIES.index(configuration.severity or "info")
     return tuple(d for d in found if SEVERITIES.index(d.severity) <= least)
+
+
+@lru_cache(maxsize=8)
+def _kept_baseline(path: str, mark: Stamp) -> baseline.Baseline:
+    return baseline.load(path)
 
 
 def result_id(text: str, rules: Rules, further: str = "") -> str:
@@ -146,6 +164,10 @@ def _stamp(directory: str, override: str | None) -> Stamp:
             if parent == directory:
                 break
             directory = parent
+    return _stats(candidates)
+
+
+def _stats(candidates: list[str]) -> Stamp:
     found = []
     for path in candidates:
         try:

@@ -7,7 +7,6 @@ findings are pushed: one task a document waits for a pause in typing, and the ne
 from __future__ import annotations
 
 import asyncio
-import itertools
 import logging
 from typing import TYPE_CHECKING
 
@@ -27,7 +26,7 @@ log = logging.getLogger("phobos.lsp")
 
 WATCH_SECONDS = 2.0
 FIRST_SECONDS = 0.005  # after a key: what the editor asks at once is answered first
-SWEEP_EVERY = 5  # looks at the configuration
+SWEEP_SECONDS = 10.0
 
 
 class Publisher:
@@ -87,13 +86,17 @@ class Publisher:
         self.server.refresh()
 
     async def watch(self) -> None:
-        """For clients that watch no files: look at the configuration files now and then, and at the others."""
-        for look in itertools.count(1):
+        """Look at the configuration files now and then: also those above its folders no client watches."""
+        while True:
             await asyncio.sleep(WATCH_SECONDS)
             if self.server.session.configurations.changed():
                 self.everything()
-            elif look % SWEEP_EVERY == 0:
-                self.server.sweeper.soon()
+
+    async def sweep(self) -> None:
+        """For clients that watch no files: look at the kernels that are not open now and then."""
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            self.server.sweeper.soon()
 
     # --- findings ---------------------------------------------------------------------------------------
 

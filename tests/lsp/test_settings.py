@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from phobos.check import baseline, findings
 from phobos.codegen import nvrtc
 from phobos.lsp.uris import key_of, path_of, uri_of
 from tests.lsp.editors import plain
@@ -82,6 +83,37 @@ def test_a_watching_client_is_asked_to_pull_again(start: Start, tmp_path: Path) 
     assert second["kind"] == "full" and "PH601" in codes(first["items"]) and "PH601" not in codes(second["items"])
 
 
+LOOKS_OFTEN = "import phobos.lsp.publishing as publishing\npublishing.WATCH_SECONDS = 0.05"
+
+
+def test_a_configuration_above_the_folder_is_noticed_though_the_client_watches(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "kernels").mkdir()
+    uri = (tmp_path / "kernels" / "a.ph").as_uri()
+    wire = start(prelude=LOOKS_OFTEN)
+    vscode(wire, {}, tmp_path / "kernels")
+    wire.open(uri, PROGRAM_ID)
+    assert "PH601" in codes(wire.about("diagnostic", uri)["items"])
+    before = sum(r["method"] == "workspace/diagnostic/refresh" for r in wire.requests)
+    (tmp_path / "phobos.toml").write_text('ignore = ["PH601"]\n')
+    wait_for_request(wire, "workspace/diagnostic/refresh", before)
+    assert "PH601" not in codes(wire.about("diagnostic", uri)["items"])
+
+
+def test_a_baseline_that_is_written_anew_is_noticed(start: Start, tmp_path: Path) -> None:
+    path, known = tmp_path / "a.ph", tmp_path / "known.json"
+    (tmp_path / "phobos.toml").write_text('baseline = "known.json"\n')
+    known.write_text(baseline.dump(str(known), []))
+    wire = start(prelude=LOOKS_OFTEN)
+    wire.start(folders=[tmp_path.as_uri()])
+    wire.open(path.as_uri(), PROGRAM_ID)
+    assert "PH601" in codes(wire.wait_for(PUBLISH)["diagnostics"])
+    known.write_text(baseline.dump(str(known), [(str(path), PROGRAM_ID, findings(str(path), PROGRAM_ID))]))
+    assert wire.wait_for(PUBLISH)["diagnostics"] == []
+    known.unlink()
+    wire.wait_for("window/showMessage", lambda p: "cannot read the baseline" in p["message"])
+    assert "PH601" in codes(wire.wait_for(PUBLISH, lambda p: p["uri"] == path.as_uri())["diagnostics"])
+
+
 def test_a_bad_configuration_is_said_once_and_stands_in_its_file(start: Start, tmp_path: Path) -> None:
     config = tmp_path / "phobos.toml"
     config.write_text('ignore = ["PH112"]\nseverty = "error"\n')
@@ -127,11 +159,12 @@ def test_hints_and_lenses_can_be_switched(start: Start) -> None:
     assert any(r["method"] == "workspace/inlayHint/refresh" for r in wire.requests)
 
 
-def test_a_configuration_that_the_user_names_is_used_for_every_file(start: Start, tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", ["{}", "elsewhere.toml"])
+def test_a_configuration_that_the_user_names_is_used_for_every_file(start: Start, tmp_path: Path, how: str) -> None:
     named = tmp_path / "elsewhere.toml"
     named.write_text('ignore = ["PH601"]\n')
     wire = start()
-    wire.start(options={"configuration": str(named)})
+    wire.start(options={"configuration": how.format(named)}, folders=[tmp_path.as_uri()])
     wire.open(URI, PROGRAM_ID)
     assert "PH601" not in codes(wire.wait_for(PUBLISH)["diagnostics"])
 

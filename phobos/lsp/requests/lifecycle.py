@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from concurrent.futures import Future
 from typing import Any
 
@@ -15,6 +16,7 @@ from phobos.lsp.server import Server
 from phobos.lsp.uris import key_of, uri_of
 from phobos.syntax import pieces
 from phobos.syntax.lines import Encoding
+from phobos.value import replace
 
 log = logging.getLogger("phobos.lsp")
 
@@ -49,10 +51,8 @@ def register(server: Server) -> None:
 
     @server.serve(types.INITIALIZED)
     def initialized(params: types.InitializedParams) -> None:
-        if session.client.watches_files:
-            server.spawn(_watch_files(server))
-        else:
-            server.spawn(server.publisher.watch())
+        server.spawn(server.publisher.watch())
+        server.spawn(_watch_files(server) if session.client.watches_files else server.publisher.sweep())
         if session.client.configuration:
             fetch_settings(server)
         server.sweeper.soon()
@@ -107,6 +107,10 @@ def take_settings(server: Server, section: object) -> None:
 
 def read_settings(server: Server, section: object) -> None:
     settings, complaints = settings_of(section)
+    if settings.configuration is not None:  # a path from the first folder, wherever the server was started
+        folder = next(server.session.folder_paths(), os.getcwd())
+        file = os.path.join(folder, os.path.expanduser(settings.configuration))
+        settings = replace(settings, configuration=os.path.normpath(file))
     server.session.settings = settings
     for complaint in complaints:
         log.warning("%s", complaint)
@@ -124,4 +128,4 @@ async def _watch_files(server: Server) -> None:
         await server.ask(types.CLIENT_REGISTER_CAPABILITY, types.RegistrationParams([registration]))
     except Exception as error:
         log.warning("the client does not watch files: %s", error)
-        await server.publisher.watch()
+        await server.publisher.sweep()
