@@ -101,7 +101,7 @@ class _Maker:
             case "scalar":
                 yield from self.scalars(0)
             case "dimension":
-                yield from self.names(("dimension", "constant"))
+                yield from self.names(("dimension", "constant"), cursor.wanted)
             case "range" | "in" | "else" | "hint":
                 yield from self.keywords(cursor.position, 0)
             case "else-if":
@@ -169,6 +169,8 @@ class _Maker:
         calling = self.cursor.calling
         before = self.place.item.text[calling.open if calling else 0 : self.cursor.prefix_start]
         behind_equal = before.rstrip().endswith("=")
+        if entry.form != "search" and re.search(r"\w\s*\Z", before):
+            return  # an argument that is complete
         if entry.form == "dims":
             if behind_equal:
                 yield from self.names(("constant",))

@@ -55,7 +55,7 @@ class Cursor:
     in_loop: bool
     in_kernel: bool
     in_function: bool
-    wanted: Literal["index", "length"] | None  # what a subscript needs here
+    wanted: Literal["index", "length", "extent"] | None  # what a subscript, or a dim of a type, needs here
 
 
 def cursor_at(place: Place) -> Cursor:
@@ -117,9 +117,12 @@ def _classify(tokens: Tokens, count: int, prefix: str, start: int, end: int) -> 
     on_this_line = not new_line
     if new_line and ends_statement(previous):
         previous = END  # the last line end of a text is a token at its very end
-    wanted: Literal["index", "length"] | None = None
-    if inner is not None and inner.opener == "[" and inner.name not in (None, "tensor", "tile"):
-        wanted = "length" if previous == "s" else "index"
+    wanted: Literal["index", "length", "extent"] | None = None
+    if inner is not None and inner.opener == "[" and inner.name is not None:
+        if inner.name in ("tensor", "tile"):
+            wanted = "extent" if inner.name == "tensor" else "length"  # those of a tile are known when compiled
+        else:
+            wanted = "length" if previous == "s" else "index"
 
     def made(position: Position, path: tuple[str, ...] = (), attribute: str | None = None) -> Cursor:
         return Cursor(
