@@ -81,6 +81,13 @@ LEVELS = {
 }
 
 
+def level_words(program: Program, level: Level) -> str:
+    """How far something varies. A function's own values hang on what it is called with, which is not known in it."""
+    if level < Level.VARYING and program.owner is not None:
+        return "The same in every block if the arguments are"
+    return LEVELS[level].capitalize()
+
+
 def level_of(program: Program, meaning: Meaning) -> Level:
     """How far a declared thing varies over its life. A tensor's name, an extent, a parameter: not at all."""
     if isinstance(meaning, ir.Variable):

@@ -212,7 +212,8 @@ def constant_lines(program: Program, constant: ir.Constant) -> list[str]:
 
 
 def dimension_line(document: Document, place: Place, program: Program, dim: ir.Dim) -> str:
-    text = f"Extent: axis {dim.axis} of `{dim.tensor}`, bound at launch."
+    bound = "bound at launch" if program.owner is None else "that of the argument"
+    text = f"Extent: axis {dim.axis} of `{dim.tensor}`, {bound}."
     for promise in program.promises:
         if promise.dim == dim.name:
             text += f" Promised by `@aligned` to be a whole multiple of {promise.tile}."

@@ -11,11 +11,11 @@ import re
 
 from phobos.ide import facts
 from phobos.ide.describe import (
-    LEVELS,
     Meaning,
     chain_of,
     level_at,
     level_of,
+    level_words,
     meaning,
     one_line,
     prose,
@@ -297,7 +297,7 @@ def _value(document: Document, place: Place, use: Use, symbol: Symbol) -> list[s
     if isinstance(meant, ir.Variable):
         kind = {"view": "let", "temp": "let", "loop": "for"}.get(meant.kind, meant.kind)
         head = f"{kind} {symbol.name}: {text}" if text else f"{kind} {symbol.name}"
-    elif isinstance(meant, ir.Tensor | ir.ScalarParam):
+    if isinstance(meant, ir.Tensor | ir.ScalarParam) or (isinstance(symbol.node, tree.Param) and text):
         head = f"{symbol.name}: {text}"
     sections = [f"```phobos\n{head}\n```"]
     match meant:
@@ -328,12 +328,12 @@ def _level_lines(document: Document, place: Place, program: Program, use: Use, m
     level = level_at(program, use, meant)
     made = program.node_types.get(use.node) if use.node is not None else None
     about = made if isinstance(made, ir.Expression) else meant
-    words = LEVELS[level]
+    words = level_words(program, level)
     if level < Level.VARYING and level_of(program, meant) >= Level.VARYING:
-        return [f"{words.capitalize()} here; it differs elsewhere."]
-    lines = [f"{words.capitalize()}."]
+        return [f"{words} here; it differs elsewhere."]
+    lines = [f"{words}."]
     if level >= Level.VARYING and isinstance(about, ir.Expression | ir.Variable):
-        lines = [f"{words.capitalize()}:"] + [
+        lines = [f"{words}:"] + [
             f"- {line}" for line in chain_of(document, place, uniformity_of(program).why(about))
         ]
     return lines
@@ -343,8 +343,8 @@ def _varies(document: Document, place: Place, program: Program, made: ir.Express
     facts_of = uniformity_of(program)
     level = facts_of.level(made)
     if level < Level.VARYING:
-        return [f"{LEVELS[level].capitalize()}."]
-    return [f"{LEVELS[level].capitalize()}:"] + [
+        return [f"{level_words(program, level)}."]
+    return [f"{level_words(program, level)}:"] + [
         f"- {line}" for line in chain_of(document, place, facts_of.why(made))
     ]
 
