@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 
@@ -147,7 +148,7 @@ class _Ignored:
     """The `.gitignore` files that apply below a directory, those of its repository above it included."""
 
     def __init__(self, top: str) -> None:
-        self.specs: dict[str, object] = {}
+        self.specs: dict[str, tuple[object, object]] = {}
         absolute = os.path.abspath(top)
         above: list[str] = []
         directory = absolute
@@ -168,11 +169,8 @@ class _Ignored:
         path = os.path.join(directory, ".gitignore")
         if directory in self.specs or not os.path.isfile(path):
             return
-        from pathspec import GitIgnoreSpec
-
         try:
-            lines = contents(path).decode("utf-8", "replace").splitlines()
-            self.specs[directory] = GitIgnoreSpec.from_lines(lines)
+            self.specs[directory] = _patterns(contents(path).decode("utf-8-sig", "replace"))
         except OSError as error:
             raise InputError(f"{path}: cannot be read: {error.strerror}") from None
 
@@ -184,11 +182,40 @@ class _Ignored:
         while True:  # the nearest file that has an opinion decides
             spec = self.specs.get(directory)
             if spec is not None:
-                name = os.path.relpath(path, directory).replace(os.sep, "/") + "/" * folder
-                opinion = spec.check_file(name).include  # type: ignore[attr-defined]
+                name = os.path.relpath(path, directory).replace(os.sep, "/")
+                opinion = spec[folder].check_file(name).include  # type: ignore[attr-defined]
                 if opinion is not None:
                     return bool(opinion)
             parent = os.path.dirname(directory)
             if parent == directory:
                 return False
             directory = parent
+
+
+def _patterns(text: str) -> tuple[object, object]:
+    """What a `.gitignore` says of files, and of folders. A line that git makes nothing of, such as a lone `!`, is none.
+
+    The library looks at a path and at the folders above it. Who walks asks about each folder on its own, for which
+    `build/` says what `build` says.
+    """
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    return _spec(lines), _spec([re.sub(r"/ *\Z", "", line) for line in lines])
+
+
+def _spec(lines: list[str]) -> object:
+    from pathspec import GitIgnoreSpec
+
+    try:
+        return GitIgnoreSpec.from_lines(lines)
+    except ValueError:
+        return GitIgnoreSpec.from_lines(line for line in lines if _is_pattern(line))
+
+
+def _is_pattern(line: str) -> bool:
+    from pathspec import GitIgnoreSpec
+
+    try:
+        GitIgnoreSpec.from_lines([line])
+    except ValueError:
+        return False
+    return True

@@ -241,6 +241,13 @@ def test_directories_are_walked_and_gitignore_is_respected(run: Run, folder: Pat
     listed = run("--show-files", "a", "b", "a/one.ph")[1].split()
     assert listed == ["a/kept/three.ph", "a/one.ph", "b/five.ph"]
     assert run("--show-files", "a/build/two.ph")[1].split() == ["a/build/two.ph"]
+    # As git reads it: lines that are no pattern, a byte order mark, ends of other systems, and no end but of a line.
+    (folder / ".gitignore").write_bytes(b"\xef\xbb\xbfbuild/\r\n!\n\\\nb/*.ph\r\n\nx\x0ckept\n")
+    assert run("--show-files", "a", "b", "a/one.ph")[1].split() == listed
+    # Nothing but kernels, however deep: each folder is taken in again before what is below it.
+    (folder / ".gitignore").write_text("*\n!*/\n!*.ph\nbuild/\n")
+    (folder / "a/kept/build").write_text("no folder")
+    assert run("--show-files", "a", "b")[1].split() == listed
     (folder / "phobos.toml").write_text('exclude = ["kept", "a/one.ph"]\n')
     assert run("--show-files", "a")[:2] == (0, "")
     assert run("--show-files", "b")[1].split() == ["b/five.ph"]
