@@ -47,7 +47,7 @@ class Pragma:
 
 _PRAGMA = re.compile(r"//\s*phobos\s*:\s*")
 _NEARLY = re.compile(r"//+!?\s*phobos\s*[:;,=]?\s*(?=ignore(?:-file)?\s*\[|assume\s+uniform\s*\()", re.IGNORECASE)
-_FIRST = re.compile(r"[^\s\[(:]+")
+_FIRST = re.compile(r"[^\s\[(:]+|\S+")
 _IGNORE = re.compile(r"(ignore(?:-file)?)(?![\w-])\s*(?:\[([^\]]*)\]?)?\s*")
 _ASSUME = re.compile(r"assume\s+uniform\s*\(\s*([^\W\d]\w*)\s*\)\s*")
 _WORD = re.compile(r"[^\s,]+")

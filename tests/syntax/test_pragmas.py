@@ -23,6 +23,7 @@ FORMS: dict[str, tuple[Kind, list[str], str]] = {
     "// phobos: ignore-line[PH203]": ("unknown", ["ignore-line"], "ignore-line[PH203]"),
     "// phobos: assume uniform(x + 1)": ("unknown", ["assume"], "assume uniform(x + 1)"),
     "// phobos: todo": ("unknown", ["todo"], "todo"),
+    "// phobos: [PH203] one block": ("unknown", ["[PH203]"], "[PH203] one block"),
     "// Phobos: ignore[PH203] why": ("misaddressed", ["// Phobos:"], "ignore[PH203] why"),
     "//phobos ignore-file[PH203]": ("misaddressed", ["//phobos"], "ignore-file[PH203]"),
     "/// phobos: assume uniform(x)": ("misaddressed", ["/// phobos:"], "assume uniform(x)"),
