@@ -55,7 +55,7 @@ def in_comment(document: Document, offset: int) -> list[Completion] | None:
     for number, line in enumerate(lines):
         if line.start <= offset <= line.start + len(line.text):
             run = next((one for one in reversed(lines[: number + 1]) if one.key == "run"), None)
-            return list(_header(document, offset, line, run))
+            return sorted(_header(document, offset, line, run), key=lambda c: (c.rank, c.label))
     return None
 
 
@@ -64,6 +64,9 @@ def _header(document: Document, offset: int, line: HeaderLine, run: HeaderLine |
     typed = re.search(r"\S*\Z", document.text[line.start : offset])
     assert typed is not None
     key, given, value = typed[0].partition("=")
+    rest = re.match(r"[^\s=+]*", document.text[offset : line.start + len(line.text)])
+    end = offset + (len(rest[0]) if rest is not None else 0)  # of the word that the cursor is in
+    goes_on = document.text[end : end + 1] == "="
     words = header_words(run) if run is not None else ()
     named = next((word.given for word in words if word.key == "kernel"), None)
     kernels = [place for place in document.places() if isinstance(place.item.node, tree.Kernel)]
@@ -73,15 +76,15 @@ def _header(document: Document, offset: int, line: HeaderLine, run: HeaderLine |
         tensor = symbols.get(key.removeprefix("arg."))
         if key == "kernel":
             before, _, typed_name = value.rpartition(FUSED)
-            range = Range(offset - len(typed_name), offset)
+            range = Range(offset - len(typed_name), end)
             for place in (each for each in kernels if _name(each) not in before.split(FUSED)):
                 yield Completion(_name(place), "function", range, signature_of(place), "", _name(place), None, 0)
         elif tensor is not None and tensor.kind == "tensor" and key not in OPTIONS:
-            for fill in FILLS:
-                yield Completion(fill, "value", Range(offset - len(value), offset), "fills it", "", fill, None, 0)
+            for rank, fill in enumerate(FILLS):
+                yield Completion(fill, "value", Range(offset - len(value), end), "fills it", "", fill, None, rank)
     if given:
         return
-    range = Range(offset - len(typed[0]), offset)
+    range = Range(offset - len(typed[0]), end)
     if line.key == "expect":
         for name, symbol in symbols.items():
             if symbol.kind == "tensor":
@@ -94,11 +97,13 @@ def _header(document: Document, offset: int, line: HeaderLine, run: HeaderLine |
     for name, symbol in symbols.items():
         if name not in there:
             key = f"arg.{name}" if name in OPTIONS else name
-            snippet = f"{key}={_GIVEN[symbol.kind]}"
-            yield Completion(key, _KINDS[symbol.kind], range, symbol.kind, "", f"{key}=", snippet, 1)
+            snippet = None if goes_on else f"{key}={_GIVEN[symbol.kind]}"
+            insert = key if goes_on else f"{key}="
+            yield Completion(key, _KINDS[symbol.kind], range, symbol.kind, "", insert, snippet, 1)
     for option in sorted(OPTIONS - there):
         rank = 0 if option == "kernel" else 2
-        yield Completion(option, "keyword", range, "option of the run", "", f"{option}=", None, rank)
+        insert = option if goes_on else f"{option}="
+        yield Completion(option, "keyword", range, "option of the run", "", insert, None, rank)
 
 
 def _name(place: Place) -> str:
