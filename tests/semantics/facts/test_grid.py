@@ -149,6 +149,15 @@ def test_useful_work(body: str, work: int | None) -> None:
 
 
 @pytest.mark.parametrize(
+    ("sizes", "work"), [({"N": 200, "S": 900}, 15), ({"N": 200}, None), ({"S": 900}, None), ({}, None)]
+)
+def test_useful_work_is_that_of_all_loops_or_not_known(sizes: dict[str, int], work: int | None) -> None:
+    loop = "for t in range(ctx.block.x * T, {0}, ctx.blocks.x * T) {{\n{1}[t :+ T] = 1.0\n}}"
+    both = loop.format("N", "X") + "\n" + loop.format("S", "P")
+    assert useful_work_at(program(PERSISTENT.format(both)), {**sizes, "T": 64}) == work
+
+
+@pytest.mark.parametrize(
     ("body", "cap"),
     [
         ("P[ctx.block.x] = 1.0", 9),
