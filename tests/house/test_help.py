@@ -26,7 +26,8 @@ def lines() -> list[str]:
 
 # What takes seconds, waits for a client, or asks the machine what it has.
 LONG = (
-    "tune", "trace gemm", "bench", "lsp", "doctor", "occupancy", "--format ptx", "--cluster", "--out staged.json", " < ",
+    "tune", "trace gemm", "bench", "lsp", "doctor", "occupancy", "--format ptx", "--cluster", "--out staged.json",
+    " < ",
 )  # fmt: skip
 RUN = [line for line in lines() if not any(word in line for word in LONG)]
 ENDS = {"phobos check sweep.ph --severity info": 1, "phobos check sweep.ph --target h200 --set N=4096": 1}
