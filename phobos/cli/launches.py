@@ -131,10 +131,10 @@ def names_given(arguments: argparse.Namespace) -> frozenset[str]:
 
 
 def _changed(arguments: argparse.Namespace, header: Run) -> tuple[str, ...]:
-    """What the command line gives otherwise than the header."""
+    """What the command line gives otherwise than the header; what only it gives, the header leaves open."""
     own = names_given(arguments)
     names = names_of(arguments, header)
-    changed = [name for name in names if name in own and header.names.get(name) != names[name]]
+    changed = [name for name in names if name in own and header.names.get(name, names[name]) != names[name]]
     drawn = any(text.startswith(("random", "normal")) for text in names.values())
     if drawn and arguments.seed is not None and header.options.get("seed", "0") != str(arguments.seed):
         changed.append("--seed")

@@ -180,6 +180,7 @@ def test_what_a_header_expects_is_of_its_own_arguments(phobos_run) -> None:  # t
     code, out, _ = phobos_run(text)
     assert code == 1 and "expectation NOT MET (line 3)" in out
     assert phobos_run(text, "--set", "N=100", "--arg", "X=iota", "--seed", "0", "--grid", "2")[0] == 1, "no other"
+    assert phobos_run(text.replace(" X=iota", ""), "--arg", "X=iota")[0] == 1, "nor another than the header's"
     for words, names in (
         (("--set", "N=64"), "N"), (("--arg", "Y=ones", "--set", "N=64"), "N, Y"), (("--seed", "3"), "--seed"),
     ):  # fmt: skip
