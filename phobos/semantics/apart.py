@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from phobos.semantics.cells import Cells
 from phobos.semantics.concrete import plain_atoms
 from phobos.semantics.conditions import Condition, key_of, opaques, polys
 from phobos.semantics.flow import Reach
@@ -18,7 +19,7 @@ from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.signature import atom_told, polys_told, signature
 from phobos.semantics.solve import remember
 from phobos.semantics.tickets import tickets_of
-from phobos.semantics.twoblocks import MOST_NODES, Cells, Pair, Shared
+from phobos.semantics.twoblocks import MOST_NODES, Pair, Shared
 from phobos.semantics.values import Context, Values
 from phobos.value import value
 

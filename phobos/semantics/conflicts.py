@@ -11,6 +11,7 @@ from itertools import islice
 
 from phobos.semantics import ir
 from phobos.semantics.apart import Proofs
+from phobos.semantics.cells import Cells, conditions_of
 from phobos.semantics.conditions import Compare, opaques, polys
 from phobos.semantics.examples import examples_of
 from phobos.semantics.flow import FIRST, FREE, NEXT, SAME, Flow, Reach, Start, flow_of
@@ -25,7 +26,7 @@ from phobos.semantics.rehearsed_launch import Touch
 from phobos.semantics.sameness import CellValues, value_key
 from phobos.semantics.steady import phase_writes_of
 from phobos.semantics.turns import Turns, turns_of
-from phobos.semantics.twoblocks import FEW_NODES, MOST_NODES, Cells, conditions_of
+from phobos.semantics.twoblocks import FEW_NODES, MOST_NODES
 from phobos.semantics.uniformity import Uniformity, uniformity_of
 from phobos.semantics.values import (
     Context,

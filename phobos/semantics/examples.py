@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from phobos.semantics import ir
+from phobos.semantics.cells import axes_of
 from phobos.semantics.concrete import plain_atoms
 from phobos.semantics.conditions import polys
 from phobos.semantics.grid import grid_of, has_one_axis
@@ -17,7 +18,6 @@ from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program, fact
 from phobos.semantics.rehearsal import NOUGHT, VARIANTS, rehearsals_of
 from phobos.semantics.rehearsed_launch import Met, Seen, Touch
-from phobos.semantics.twoblocks import axes_of
 from phobos.semantics.values import statements_of, values_of
 from phobos.semantics.variation import LARGEST_GRID, agreed_count, has_cells, settings_for
 from phobos.value import value

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Literal
 
 from phobos.semantics import ir
+from phobos.semantics.cells import axes_of, cell_of
 from phobos.semantics.conditions import polys
 from phobos.semantics.grid import grid_of
 from phobos.semantics.poly import Poly
 from phobos.semantics.program import Program, fact
-from phobos.semantics.twoblocks import axes_of, cell_of
 from phobos.semantics.values import (
     Context,
     expressions_in,

@@ -13,6 +13,7 @@ from typing import Literal
 
 from phobos.diagnostic import Span
 from phobos.semantics import ir
+from phobos.semantics.cells import Cells, conditions_of
 from phobos.semantics.concrete import plain_atoms
 from phobos.semantics.conditions import opaques, polys
 from phobos.semantics.conflicts import MOST_PAIRS
@@ -23,7 +24,7 @@ from phobos.semantics.grid import Grid, grid_of
 from phobos.semantics.masks import sure_grid_facts
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program
-from phobos.semantics.twoblocks import Cells, Pair, conditions_of
+from phobos.semantics.twoblocks import Pair
 from phobos.semantics.values import Values, values_of
 from phobos.semantics.variation import agreed_count, diagonal, has_cells, interesting_numbers
 from phobos.semantics.walking import statements_in, statements_of, walk

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from phobos.semantics import ir
+from phobos.semantics.cells import Cells, axes_of, cell_of
 from phobos.semantics.flow import Flow, Reach, flow_of
 from phobos.semantics.grid import has_one_axis
 from phobos.semantics.poly import Poly
 from phobos.semantics.program import Program, fact
-from phobos.semantics.twoblocks import Cells, Pair, axes_of, cell_of
+from phobos.semantics.twoblocks import Pair
 from phobos.semantics.values import Values, statements_in, values_of
 from phobos.value import value
 

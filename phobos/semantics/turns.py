@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from phobos.semantics import ir
+from phobos.semantics.cells import Cells
 from phobos.semantics.concrete import plain_atoms
 from phobos.semantics.conditions import Compare
 from phobos.semantics.flow import FREE, Reach, flow_of
 from phobos.semantics.poly import Poly
 from phobos.semantics.program import Program, fact
 from phobos.semantics.tickets import FIXED
-from phobos.semantics.twoblocks import Cells
 from phobos.semantics.values import Context, Values, values_of
 from phobos.semantics.walking import blocks_of, statements_in
 from phobos.semantics.walking import statements_of as walk_of

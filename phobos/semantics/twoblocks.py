@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from math import gcd
 
-from phobos.semantics import ir
+from phobos.semantics.cells import Cells
 from phobos.semantics.combine import follows
-from phobos.semantics.conditions import All, Condition, Opaque, differences
-from phobos.semantics.flow import FIRST, FREE, LATER, NEXT, SAME, Reach
+from phobos.semantics.conditions import All, AnyOf, Condition, Opaque, consequences, differences
+from phobos.semantics.flow import FIRST, FREE, LATER, NEXT, SAME
 from phobos.semantics.grid import has_one_axis
 from phobos.semantics.knowledge import ROOT, Knowledge, poly_of_key
 from phobos.semantics.meeting import NESTED, Numbers
@@ -22,40 +22,41 @@ from phobos.semantics.poly import Atom, Monomial, Poly
 from phobos.semantics.signature import Signature
 from phobos.semantics.solve import at_least_one, never_negative, tightened
 from phobos.semantics.tickets import tickets_of
-from phobos.semantics.values import Context, Values
+from phobos.semantics.values import Values
 from phobos.value import value
 
 Shared = Callable[[Atom], bool]
 """Whether an opaque atom has one value for all blocks."""
 
 MOST_NODES = 100
+MOST_CHOICES = 8  # of one from each condition of which some part holds
 FEW_NODES = 24  # of a proof that would be a bonus, without its last and dearest step
 DEEPEST = 6
 QUICK = 12  # the effort of a proof that a split into cases may still make easy
 
 
 @value
-class Cells:
-    """What an access touches: per axis the first cell and how many, where it stands, and when it gets there.
+class Given:
+    """What a condition says, its atoms renamed."""
 
-    `bounds` are polynomials that are never negative by the loops around it, None: all there are.
-    """
-
-    axes: tuple[tuple[Poly, Poly], ...]
-    extents: tuple[Poly, ...]
-    context: Context
-    reach: Reach
-    bounds: tuple[Poly, ...] | None = None
+    guards: tuple[Poly, ...]  # never negative
+    nonzero: tuple[Poly, ...]
+    flags: tuple[tuple[object, bool], ...]  # opaque conditions that hold, by shared name
 
 
 @value
 class Side:
-    """One block's view of its access, its atoms renamed."""
+    """One block's view of its access: what its conditions and its way say, and choices, of each of which one holds."""
 
     axes: tuple[tuple[Poly, Poly], ...]
-    guards: tuple[Poly, ...]  # never negative by a condition, or by the way it got there
+    guards: tuple[Poly, ...]
     nonzero: tuple[Poly, ...]
-    flags: tuple[tuple[object, bool], ...]  # opaque conditions that hold, by shared name
+    flags: tuple[tuple[object, bool], ...]
+    choices: tuple[tuple[Given, ...], ...]
+
+    def where(self, given: Given) -> Side:
+        guards, nonzero = (*self.guards, *given.guards), (*self.nonzero, *given.nonzero)
+        return Side(self.axes, guards, nonzero, (*self.flags, *given.flags), self.choices)
 
 
 class Pair:
@@ -209,17 +210,27 @@ class Pair:
         guards: list[Poly] = []
         nonzero: list[Poly] = []
         flags: list[tuple[object, bool]] = []
+        choices: list[tuple[Given, ...]] = []
+        held: list[tuple[Condition, int]] = []
         for at in cells.context.chain():
             if at.condition is not None:
                 guards += [self.rename(poly, who) for poly in at.given]
-                nonzero += [self.rename(poly, who) for poly in differences(at.condition)]
-                flags += self._flags(at.condition, at.loop_index, who)
+                held.append((at.condition, at.loop_index))
         guards += [self.rename(poly, who) for poly in cells.reach.given]
-        for condition in cells.reach.conditions:
+        for condition, home in [*held, *((condition, ROOT) for condition in cells.reach.conditions)]:
             nonzero += [self.rename(poly, who) for poly in differences(condition)]
-            flags += self._flags(condition, ROOT, who)
+            flags += self._flags(condition, home, who)
+            for part in condition.parts if isinstance(condition, All) else (condition,):
+                if isinstance(part, AnyOf) and len(part.parts) <= MOST_CHOICES:
+                    choices.append(tuple(self._given(one, home, who) for one in part.parts))
         guards += at_least_one(nonzero, self.knowledge.nonneg)
-        return Side(axes, tuple(guards), tuple(nonzero), tuple(flags))
+        return Side(axes, tuple(guards), tuple(nonzero), tuple(flags), tuple(choices))
+
+    def _given(self, condition: Condition, home: int, who: int) -> Given:
+        guards = [self.rename(poly, who) for poly in consequences(condition)]
+        nonzero = tuple(self.rename(poly, who) for poly in differences(condition))
+        guards += at_least_one(nonzero, self.knowledge.nonneg)
+        return Given(tuple(guards), nonzero, tuple(self._flags(condition, home, who)))
 
     @property
     def bounds(self) -> list[Poly]:
@@ -260,12 +271,29 @@ class Pair:
 
         With `alike_too` also blocks that no axis of these tells apart, in different accesses or rounds.
         """
+        self._thorough = nodes > FEW_NODES
+        self._question = [*self._cases(alike_too)]
+        whole, ways = (self.a, self.b), self._chosen()
+        proved = self._never_together(nodes, whole)
+        proved = proved or (bool(ways) and all(self._never_together(nodes, way) for way in ways))
+        self.a, self.b = whole
+        return proved
+
+    def _chosen(self) -> list[tuple[Side, Side]]:
+        """The two with one of each choice, every combination; none where there is nothing to choose."""
+        ways = [(self.a, self.b)]
+        for who, side in enumerate((self.a, self.b)):
+            for choice in side.choices:
+                if len(ways) * len(choice) <= MOST_CHOICES:
+                    ways = [(a, b.where(one)) if who else (a.where(one), b) for a, b in ways for one in choice]
+        return ways if len(ways) > 1 else []
+
+    def _never_together(self, nodes: int, sides: tuple[Side, Side]) -> bool:
+        (self.a, self.b), self._met = sides, None
         mine = dict(self.a.flags)
         if any(mine.get(key, holds) != holds for key, holds in self.b.flags):
             return True
         budget = [nodes]
-        self._thorough = nodes > FEW_NODES
-        self._question = [*self._cases(alike_too)]
         return all(self._refuted(list(case.given), case.equal, 0, budget) for case in self._question)
 
     def _meet(self) -> bool:
@@ -404,7 +432,7 @@ class Pair:
         """Parameters that the bounds show never negative: whatever the case, the accesses happen only there."""
         for atom in {atom for gap in gaps for atom in gap.atoms if atom[0] == "param"}:
             if atom not in self.knowledge.signs:
-                given = [*self.bounds, *self.a.guards, *self.b.guards]
+                given = [*self.bounds, *(guard for _, side in self._both for guard in side.guards)]
                 self.knowledge.signs[atom] = never_negative(Poly({(atom,): 1}), given, self.knowledge.nonneg)
 
     def _prepared(self, given: Sequence[Poly], gaps: Sequence[Poly]) -> list[Poly]:
@@ -567,34 +595,4 @@ def _substituted(poly: Poly, replaced: dict[Atom, Poly]) -> Poly:
     return poly.substitute(new)
 
 
-def conditions_of(context: Context) -> Iterator[Condition]:
-    """The conditions a place stands under, the nearest first."""
-    for at in context.chain():
-        if at.condition is not None:
-            yield at.condition
-
-
-def axes_of(values: Values, access: ir.Access) -> tuple[tuple[Poly, Poly], ...]:
-    """Per axis the first cell and how many."""
-    one = Poly.of(1)
-    axes: list[tuple[Poly, Poly]] = []
-    for axis, sub in enumerate(access.subs):
-        if isinstance(sub, ir.PointSub):
-            index = sub.index
-            # A literal may be one that `cell_of` made, which the evaluator never met.
-            axes.append((Poly.of(index.value) if isinstance(index, ir.IntLiteral) else values.poly(index), one))
-        elif sub.whole:
-            axes.append((Poly({}), values.extent(access.base, axis)))
-        else:
-            axes.append((values.poly(sub.first), values.poly(sub.length)))
-    return tuple(axes)
-
-
-def cell_of(statement: ir.Atomic) -> ir.Access:
-    """The cell of an atomic as an access: the index in the leading dimension, 0 in the others."""
-    zero = ir.IntLiteral(statement.span, statement.calls, ir.ScalarT("index"), 0)
-    subs = [ir.PointSub(statement.index), *(ir.PointSub(zero) for _ in statement.tensor.extents[1:])]
-    return ir.Access(statement.span, statement.calls, statement.tensor, tuple(subs))
-
-
-__all__ = ["Cells", "Pair", "Side", "axes_of", "cell_of", "conditions_of"]
+__all__ = ["Pair", "Side"]

@@ -12,6 +12,7 @@ from itertools import islice, product
 from typing import TypeVar
 
 from phobos.semantics import ir
+from phobos.semantics.cells import Cells, conditions_of
 from phobos.semantics.concrete import Assignment, number, plain_atoms, truth
 from phobos.semantics.conditions import Condition, opaques, polys
 from phobos.semantics.flow import FIRST, LATER, NEXT, SAME
@@ -20,7 +21,6 @@ from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program, fact
 from phobos.semantics.rehearsal import reads_what_is_written, rehearsals_of
 from phobos.semantics.rehearsed_launch import Place
-from phobos.semantics.twoblocks import Cells, conditions_of
 from phobos.semantics.uniformity import Uniformity
 from phobos.semantics.values import LoopFact, Values
 from phobos.semantics.variation import agreed_count, diagonal, grids_of, interesting_numbers

@@ -33,6 +33,7 @@ from phobos.semantics import (
     witness,
 )
 from phobos.semantics import module as modules
+from phobos.semantics.cells import Cells
 from phobos.semantics.conditions import Truth
 from phobos.semantics.expression_levels import Binding
 from phobos.semantics.poly import Poly
@@ -92,7 +93,7 @@ def _boundless(self, group, reach, whole=compared._cells):
     cells = whole(self, group, reach)
     if cells is None:
         return None
-    return twoblocks.Cells(cells.axes, tuple(Poly.of(1 << 40) for _ in cells.extents), cells.context, cells.reach)
+    return Cells(cells.axes, tuple(Poly.of(1 << 40) for _ in cells.extents), cells.context, cells.reach)
 
 
 def _unguarded(self, group, reach, whole=compared._cells):
@@ -102,7 +103,7 @@ def _unguarded(self, group, reach, whole=compared._cells):
     at = cells.context
     while at is not None and at.condition is not None:
         at = at.parent
-    return twoblocks.Cells(cells.axes, cells.extents, at or self.values.root, cells.reach)
+    return Cells(cells.axes, cells.extents, at or self.values.root, cells.reach)
 
 
 def _bounds_vary(self, statement, env):
