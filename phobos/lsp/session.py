@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import stat
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,8 @@ from lsprotocol import types
 
 from phobos.check.configuration import Configuration
 from phobos.diagnostic import Diagnostic
+from phobos.errors import InputError
+from phobos.files import contents
 from phobos.ide.document import Document
 from phobos.lsp import checking
 from phobos.lsp.checking import BadConfiguration, Configurations, Rules
@@ -138,9 +141,10 @@ class Session:
             if kept is not None and kept[0] == stamp:
                 self._files.move_to_end(key)
                 return kept[1]
-            with open(path, "rb") as stream:
-                text = stream.read().decode("utf-8-sig")
-        except (OSError, ValueError):
+            if not stat.S_ISREG(status.st_mode):  # reading a pipe may never end
+                return None
+            text = contents(path).decode("utf-8-sig")
+        except (OSError, ValueError, InputError):
             self._files.pop(key, None)
             return None
         document = Opened(uri, text, None, False)

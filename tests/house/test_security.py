@@ -144,6 +144,21 @@ def test_what_others_could_have_put_there_is_not_read(tmp_path: Path, monkeypatc
     assert cache.verdict("1" * 64) is None, "nothing was written there"
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_the_server_waits_for_no_pipe_that_a_message_names(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.ph")
+    (tmp_path / "k.ph").write_text("kernel k() {}\n")
+    program = (
+        "import sys; from phobos.lsp.session import Session\n"
+        "print([Session().document(uri) is None for uri in sys.argv[1:]])"
+    )
+    uris = [(tmp_path / name).as_uri() for name in ("pipe.ph", "k.ph")]
+    done = subprocess.run(
+        [sys.executable, "-c", program, *uris], cwd=HOUSE, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout == "[True, False]\n", done.stderr
+
+
 def test_the_server_listens_on_loopback_alone(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lsp", "--tcp", "0.0.0.0:0"]) == 2
     assert "loopback" in capsys.readouterr().err
