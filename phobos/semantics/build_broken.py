@@ -9,6 +9,7 @@ name is called undefined.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from phobos.diagnostic import Span
@@ -85,24 +86,45 @@ def is_broken(param: tree.Param, item: tree.Item) -> bool:
 Lines = Mapping[str | None, Sequence[Range]]
 """By owner: the lines that did not parse."""
 
+Place = tuple[str | None, int]
+"""An owner, and an offset in it."""
+
 
 def uses_of_lost_values(
     declared: Mapping[ir.Variable, Declared], meanings: Iterable[object], lines: Lines
 ) -> tuple[Span, ...]:
     """Where a variable is read whose type nobody knows, since its value did not parse or was made of such a one."""
-    reads = [(read.span, read.variable.span) for read in meanings if isinstance(read, ir.VariableRef)]
-    lost: set[tuple[str | None, int]] = set()  # where they are defined
+    reads: dict[Place, list[Span]] = {}  # by where the variable is defined
+    for read in meanings:
+        if isinstance(read, ir.VariableRef):
+            reads.setdefault((read.variable.span.owner, read.variable.span.start), []).append(read.span)
+    ends: dict[Place, tuple[int, Place]] = {}  # by where a definition without a type begins
+    lost: set[Place] = set()  # where what is lost is defined
     for variable, written in declared.items():
         node, owner = written.node, written.owner
-        if not isinstance(node, (tree.Let, tree.Var)) or node.type is not None:
-            continue
-        cut = any(first <= node.end and node.start <= last for first, last in lines.get(owner, ()))
-        if cut or any(
-            (defined.owner, defined.start) in lost and read.owner == owner and node.start <= read.start < node.end
-            for read, defined in reads
-        ):
-            lost.add((variable.span.owner, variable.span.start))
-    return tuple(read for read, defined in reads if (defined.owner, defined.start) in lost)
+        if isinstance(node, (tree.Let, tree.Var)) and node.type is None:
+            defined = variable.span.owner, variable.span.start
+            ends[owner, node.start] = node.end, defined
+            if any(first <= node.end and node.start <= last for first, last in lines.get(owner, ())):
+                lost.add(defined)
+    starts: dict[str | None, list[int]] = {}
+    for owner, start in ends:
+        starts.setdefault(owner, []).append(start)
+    for each in starts.values():
+        each.sort()
+    found: list[Span] = []
+    waiting = list(lost)
+    while waiting:
+        for use in reads.get(waiting.pop(), ()):
+            found.append(use)
+            known = starts.get(use.owner, [])
+            at = bisect_right(known, use.start) - 1
+            if at >= 0:
+                end, defined = ends[use.owner, known[at]]
+                if use.start < end and defined not in lost:
+                    lost.add(defined)
+                    waiting.append(defined)
+    return tuple(found)
 
 
 def speaks(problem: Problem, lines: Lines, lost: Sequence[Span]) -> bool:
