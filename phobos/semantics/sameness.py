@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from phobos.semantics import ir
-from phobos.semantics.conditions import key_of
-from phobos.semantics.poly import Poly
-from phobos.semantics.program import Program
+from phobos.semantics.concrete import plain_atoms
+from phobos.semantics.conditions import key_of, opaques, polys
+from phobos.semantics.poly import Atom, Poly
+from phobos.semantics.program import Program, fact
 from phobos.semantics.values import Values, children_of, is_bool, is_integer, statements_in
+from phobos.semantics.walking import blocks_of, statements_of
+from phobos.value import value
 
 COMMUTE = frozenset({"+", "*", "&", "|", "^", "==", "!="})
 
@@ -54,8 +57,29 @@ def value_key(expression: ir.Expression, values: Values) -> tuple[object, ...] |
 ELEMENTWISE = frozenset({"exp", "log", "sqrt", "tanh", "round", "pow", "tmax", "tmin", "where", "argsel"})
 
 
+@value
+class Home:
+    """The block that a statement stands in, and the statement which that block is part of (None: the kernel)."""
+
+    block: ir.Block
+    parent: ir.Statement | None
+
+
+@fact
+def homes_of(program: Program) -> dict[ir.Statement, Home]:
+    """Where each statement stands."""
+    homes = {statement: Home(program.body, None) for statement in program.body.statements}
+    for parent in statements_in(program):
+        for block in blocks_of(parent):
+            homes.update((statement, Home(block, parent)) for statement in block.statements)
+    return homes
+
+
 class CellValues:
     """What a store puts in a cell, where that hangs on the cell alone: then it does not matter who stores it.
+
+    A variable that grows on the way counts, too: where it begins in the block of the store, and all that changes it
+    is run alike by everyone who comes through that block, with values that hang on the cell and on the round alone.
 
     `uniform(poly)` says that no block and no round changes a value; `steady(access, statement)` that what an
     access reads in a statement is written by nobody in its phase, `statement` None: in the whole kernel.
@@ -68,24 +92,28 @@ class CellValues:
         uniform: Callable[[Poly], bool],
         steady: Callable[[ir.Access, ir.Statement | None], bool],
     ) -> None:
+        self.program = program
         self.values = values
         self._uniform = uniform
         self._steady = steady
-        self._definitions: dict[ir.Variable, ir.Expression] = {}
+        self._definitions: dict[ir.Variable, ir.Define] = {}
         self._views: dict[ir.Variable, ir.Access] = {}
-        self._changed: set[ir.Variable] = set()
+        self._changes: dict[ir.Variable, list[ir.Statement]] = {}
+        self._way: ir.Block | None = None  # of the store that is looked at,
+        self._rounds: set[Atom] = set()  # loops on the way to it,
+        self._growing: set[ir.Variable] = set()  # and what grows there
         for statement in statements_in(program):
             match statement:
                 case ir.Define(variable=variable, value=value) if value is not None:
                     if variable in self._definitions:
-                        self._changed.add(variable)
-                    self._definitions[variable] = value
+                        self._changes.setdefault(variable, []).append(statement)
+                    self._definitions[variable] = statement
                 case ir.DefineView(variable=variable, access=access):
                     self._views[variable] = access
                 case ir.Assign(variable=variable):
-                    self._changed.add(variable)
+                    self._changes.setdefault(variable, []).append(statement)
                 case ir.Store(access=access) if isinstance(access.base, ir.Variable):
-                    self._changed.add(access.base)
+                    self._changes.setdefault(access.base, []).append(statement)
 
     def key(self, store: ir.Store) -> tuple[object, ...] | None:
         """Equal for two stores that put one value in any cell that both reach; None where that is not known."""
@@ -98,7 +126,11 @@ class CellValues:
             else:
                 firsts.append(self.values.poly(sub.first))
                 lengths.append(self.values.poly(sub.length))
-        return self._of(store.value, firsts, lengths, store)
+        self._way = homes_of(self.program)[store].block
+        self._rounds, self._growing = set(), set()
+        found = self._of(store.value, firsts, lengths, store)
+        # What grows is one value at one place of the text: two stores of it are not told to be alike.
+        return found if found is None or not self._growing else (*found, "at", id(store))
 
     def _of(
         self, expression: ir.Expression, firsts: list[Poly], lengths: list[Poly], at: ir.Statement | None
@@ -118,10 +150,12 @@ class CellValues:
                 view = self._views.get(variable)
                 if view is not None:
                     return self._load(view, firsts, lengths, at)
-                value = self._definitions.get(variable)
-                if value is None or variable in self._changed:
+                definition = self._definitions.get(variable)
+                if definition is None or definition.value is None:
                     return None
-                return self._of(value, firsts, lengths, None)
+                if variable in self._changes:
+                    return ("grown", id(variable)) if self._grows(definition, firsts, lengths) else None
+                return self._of(definition.value, firsts, lengths, None)
             case ir.Convert(operand=operand):
                 inner = self._of(operand, firsts, lengths, at)
                 dtype = getattr(expression.type, "dtype", "")
@@ -131,6 +165,52 @@ class CellValues:
             case ir.BuiltinCall(name=name) if name in ELEMENTWISE:
                 return self._together(("call", name), expression, firsts, lengths, at)
         return None
+
+    def _grows(self, definition: ir.Define, firsts: list[Poly], lengths: list[Poly]) -> bool:
+        """Whether a variable is, at each step on the way to the store, one value for all who are at that step."""
+        if definition.variable in self._growing:
+            return True
+        self._growing.add(definition.variable)
+        steps = [definition, *self._changes[definition.variable]]
+        return all(
+            isinstance(step, (ir.Define, ir.Assign))
+            and step.value is not None
+            and self._in_step(step)
+            and self._of(step.value, firsts, lengths, None) is not None
+            for step in steps
+        )
+
+    def _in_step(self, statement: ir.Statement) -> bool:
+        """Whether all who come through the block of the store come to a statement alike, and as often."""
+        assert self._way is not None
+        homes = homes_of(self.program)
+        around: list[ir.Statement] = []
+        while (home := homes[statement]).block is not self._way:
+            if home.parent is None:
+                return False
+            around.append(statement := home.parent)
+        if around and any(isinstance(one, (ir.Break, ir.Continue, ir.Leave)) for one in statements_of(self._way)):
+            return False
+        for parent in reversed(around):
+            asked: tuple[Poly, ...] = ()
+            if isinstance(parent, (ir.For, ir.While)):
+                self._rounds.add(self.values.loop(parent).variable)
+            if isinstance(parent, ir.For):
+                asked = tuple(map(self.values.poly, (parent.lo, parent.hi, parent.step)))
+            elif isinstance(parent, (ir.While, ir.If)):
+                condition = self.values.condition(parent.condition)
+                if opaques(condition):
+                    return False
+                asked = tuple(polys(condition))
+            if not all(map(self._alike, asked)):
+                return False
+        return True
+
+    def _alike(self, poly: Poly) -> bool:
+        """Whether a number is the same for all who are at one step."""
+        if self._uniform(poly):
+            return True
+        return all(atom in self._rounds or self._uniform(Poly({(atom,): 1})) for atom in plain_atoms(poly))
 
     def _together(
         self,
@@ -144,10 +224,10 @@ class CellValues:
         return None if any(part is None for part in parts) else (*head, *parts)
 
     def _index(self, poly: Poly, firsts: list[Poly], lengths: list[Poly]) -> tuple[object, ...] | None:
-        if self._uniform(poly):
+        if self._alike(poly):
             return ("index", poly.key)
         for axis, (first, length) in enumerate(zip(firsts, lengths)):
-            if length.constant == 1 and self._uniform(poly - first):
+            if length.constant == 1 and self._alike(poly - first):
                 return ("cell", axis, (poly - first).key)
         return None
 
@@ -167,10 +247,10 @@ class CellValues:
             first = Poly({}) if sub.whole else self.values.poly(sub.first)
             length = self.values.extent(access.base, axis) if sub.whole else self.values.poly(sub.length)
             parallel = len(access.subs) == len(firsts) and length == lengths[axis]
-            if parallel and self._uniform(first - firsts[axis]):
+            if parallel and self._alike(first - firsts[axis]):
                 parts.append(("along", (first - firsts[axis]).key))
                 continue
-            if length.constant == 1 and self._uniform(first):
+            if length.constant == 1 and self._alike(first):
                 parts.append(("one", first.key))
                 continue
             return None
