@@ -363,12 +363,11 @@ class _Pass:
             a[0] in ("var", "loop") and a != fact.variable for p in (then[0], now[0]) for a in p.atoms
         ):
             return False
-        slope = now[0].coefficient(fact.variable)
-        if slope.atoms & {fact.variable} or slope != then[0].coefficient(fact.variable):
+        move = now[0].coefficient(fact.variable)  # from one round to the next
+        if move.atoms & {fact.variable} or move != then[0].coefficient(fact.variable):
             return False
         if not (now[0].is_linear_in(fact.variable) and then[0].is_linear_in(fact.variable)):
             return False
-        move = slope * fact.step
         forward = self.least(move) and self.least(distance + move - then[1])
         return forward or (self.least(-move) and self.least(-distance - move - now[1]))
 

@@ -544,3 +544,19 @@ def test_a_slice_of_a_tile_of_one_cell_may_miss_it() -> None:
         """,
         {"N": 3},
     )
+
+
+@pytest.mark.parametrize("back", [1, 64, 127])
+def test_a_round_waits_for_the_cells_of_the_round_before(back: int) -> None:
+    agree(
+        f"""
+        @launch(64)
+        kernel k(Z: tensor<f32>[N], W: tensor<f32>[N]) {{
+          for t in range(128, N, 64) {{
+            Z[t :+ 64] = Z[t - {back} :+ 64] + W[t :+ 64]
+          }}
+        }}
+        """,
+        {"N": 512},
+        given={"Z": numpy.zeros(512), "W": numpy.arange(512)},
+    )
