@@ -13,7 +13,6 @@ import tempfile
 from collections.abc import Generator
 
 import pytest
-from hypothesis import settings
 
 CACHE = "PHOBOS_TEST_CACHE"
 
@@ -32,16 +31,13 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.pluginmanager.hasplugin("hypothesispytest"):
         import hypothesis
 
-        # A machine that is busy with other things makes no test fail.
+        # A machine that is busy with other things makes no test fail. Tests take what holds when they are defined.
         usual, slow = hypothesis.settings(), [hypothesis.HealthCheck.too_slow]
         hypothesis.settings.register_profile("patient", usual, deadline=None, suppress_health_check=slow)
         hypothesis.settings.load_profile("patient")
     # Colours and formats must not depend on where the tests run.
     for name in ("NO_COLOR", "FORCE_COLOR", "GITHUB_ACTIONS", "COLUMNS"):
         os.environ.pop(name, None)
-    # An example that takes its time on a busy machine is no failure. Tests take what holds when they are defined.
-    settings.register_profile("patient", settings(deadline=None))
-    settings.load_profile("patient")
 
 
 # Fixtures that take seconds: an installed wheel, the site, a cluster, servers. `--dist loadgroup` keeps the tests that

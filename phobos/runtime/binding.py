@@ -14,7 +14,7 @@ from phobos.runtime.arrays import Given, describe, is_array
 from phobos.runtime.faults import refusal
 from phobos.semantics import ir
 from phobos.semantics.program import Program
-from phobos.value import value
+from phobos.value import replace, value
 
 if TYPE_CHECKING:
     from phobos.semantics.module import Module, Unit
@@ -45,6 +45,13 @@ class Bound:
         known.update((name, held) for name, held in self.params.items() if isinstance(held, int))
         known.update(self.dims)
         return known
+
+    @property
+    def without_arrays(self) -> Bound:
+        """The same, holding nobody's array: to speak of a launch when its arrays may be gone."""
+        if all(held.array is None for held in self.tensors.values()):
+            return self
+        return replace(self, tensors={name: replace(held, array=None) for name, held in self.tensors.items()})
 
     def line(self, span: Span) -> int:
         """The line of the file, from 1, of a span of the program."""

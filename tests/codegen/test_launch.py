@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy
 import pytest
 
@@ -88,6 +91,15 @@ def test_rows_may_be_apart(device: FakeDriver) -> None:
 def test_an_empty_launch_succeeds(device: FakeDriver) -> None:
     kernel(read("examples/saxpy.ph"))(HostArray(floats(0)), HostArray(floats(0)), 1.0)
     assert device.launches == []
+
+
+def test_no_array_is_kept_for_a_report_that_may_come(device: FakeDriver) -> None:
+    given = HostArray(floats(1, 1024 * 20))
+    kept = weakref.ref(given)
+    kernel(read("examples/staged.ph"))(given)
+    del given
+    gc.collect()
+    assert kept() is None
 
 
 def test_arrays_on_two_devices_are_refused(device: FakeDriver) -> None:

@@ -50,8 +50,7 @@ class Again:
         key = signature(arguments, named, options)
         if key is None:
             return
-        tensors = {name: replace(held, array=None) for name, held in ready.bound.tensors.items()}
-        self._known[key] = (replace(ready, bound=replace(ready.bound, tensors=tensors)), library)
+        self._known[key] = (replace(ready, bound=ready.bound.without_arrays), library)
         while len(self._known) > MOST:
             with suppress(KeyError):
                 self._known.popitem(last=False)

@@ -146,7 +146,9 @@ def _send(
         ) from None  # fmt: skip
     _used.add(ready.device)
     if channel is not None:
-        _pending[id(channel)] = (channel, bound, loaded.compiled, list(addresses.values()), ready.plan.timeout_s)
+        # A report is read at the next launch or never: until then nobody's memory is held for it.
+        told = bound.without_arrays
+        _pending[id(channel)] = (channel, told, loaded.compiled, list(addresses.values()), ready.plan.timeout_s)
     for name in ready.barriers:
         if name in bound.tensors and not capturing:
             place_ = (ready.device, addresses[name])
