@@ -48,6 +48,7 @@ class FakeDriver:
         self.capturing = False
         self.free_bytes = 1 << 30
         self.order = 0
+        self.waits: list[int] = []  # streams that were waited for
 
         def built(module: Any, unit: Any, options: Options) -> compiling.CompiledKernel:
             made = compiling.build(module, unit, options)
@@ -81,7 +82,7 @@ class FakeDriver:
             "elapsed_ms": lambda first, last: 1.0,
             "is_capturing": lambda stream: self.capturing,
             "device_of_stream": lambda stream: None,
-            "synchronize_stream": lambda stream: None,
+            "synchronize_stream": self.waits.append,
             "synchronize": lambda: None,
             "new_event": lambda timing: 1,
             "record": lambda event, stream: None,
@@ -91,9 +92,8 @@ class FakeDriver:
         monkeypatch.setattr(driver, "on", _nothing)
         monkeypatch.setattr(loading, "build", built)
         monkeypatch.setattr(loading, "_loaded", {})
-        for name in ("_channels", "_in_flight", "_pending"):
+        for name in ("_channels", "_in_flight", "_pending", "_seen_barriers"):
             monkeypatch.setattr(launch, name, {})
-        monkeypatch.setattr(launch, "_seen_barriers", set())
         assert cards.arch_of(9, 0) == "sm_90a"
 
     def load(self, cubin: bytes, symbol: str) -> int:

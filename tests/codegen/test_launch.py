@@ -9,7 +9,9 @@ import numpy
 import pytest
 
 from phobos.errors import CheckError, KernelFault, LaunchError
+from phobos.runtime.cuda import again
 from phobos.runtime.cuda import launch as cuda_launch
+from phobos.runtime.cuda.preparing import Ready
 from phobos.runtime.kernel import kernel
 from tests.codegen import host
 from tests.codegen.compare import read
@@ -143,6 +145,39 @@ def test_a_barrier_tensor_with_a_count_is_refused(device: FakeDriver) -> None:
     with pytest.raises(LaunchError, match="starts with 3") as error:
         kernel(read("examples/staged.ph"))(HostArray(floats(1, 4096)), HostArray(bar))
     assert error.value.kind == "bad-barrier-tensor"
+
+
+def test_memory_that_is_given_out_again_is_looked_at_again(device: FakeDriver) -> None:
+    memory, x = numpy.zeros(2, numpy.int32), HostArray(floats(1, 4096))
+    made, bar = kernel(read("examples/staged.ph")), HostArray(memory)
+    made(x, bar)
+    waits = len(device.waits)
+    made(x, bar)
+    assert len(device.waits) == waits, "an array that was seen is waited for no more"
+    memory[:] = 7
+    with pytest.raises(LaunchError, match="starts with 7"):
+        made(x, HostArray(memory))
+
+
+def test_a_launch_is_known_again_with_its_own_barrier_alone(
+    device: FakeDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory, x = numpy.zeros(2, numpy.int32), HostArray(floats(1, 4096))
+    made, bar = kernel(read("examples/staged.ph")), HostArray(memory)
+    sent: list[Ready] = []
+    monkeypatch.setattr(again, "signature", lambda arguments, named, options: (len(arguments), *named))
+    monkeypatch.setattr(again, "stream_of", lambda stream, library, device: 0)
+    monkeypatch.setattr(
+        cuda_launch, "run", lambda ready, stream, run=cuda_launch.run: (sent.append(ready), run(ready, stream))
+    )
+    made(x, bar)
+    made(x, bar)
+    assert [held.array is None for ready in sent for held in ready.bound.tensors.values()] == [False] * 2 + [True] * 2
+    memory[:] = 7
+    with pytest.raises(LaunchError, match="starts with 7"):
+        made(x, HostArray(memory))
+    with pytest.raises(LaunchError, match="starts with 7"):
+        made(x, BAR=HostArray(memory))
 
 
 def test_a_barrier_tensor_in_use_on_another_stream_is_refused(device: FakeDriver) -> None:

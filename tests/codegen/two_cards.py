@@ -54,9 +54,8 @@ class TwoCards:
             cached.cache_clear()
         monkeypatch.setattr(loading, "build", built)
         monkeypatch.setattr(loading, "_loaded", {})
-        for name in ("_channels", "_in_flight", "_pending"):
+        for name in ("_channels", "_in_flight", "_pending", "_seen_barriers"):
             monkeypatch.setattr(launch, name, {})
-        monkeypatch.setattr(launch, "_seen_barriers", set())
         monkeypatch.setattr(launch, "_used", set())
 
     def close(self) -> None:

@@ -7,10 +7,10 @@ launch whose signature is known goes straight to the driver. No array is kept al
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from phobos.runtime.cuda import driver, launch
 from phobos.runtime.cuda.preparing import Ready
@@ -21,12 +21,15 @@ if TYPE_CHECKING:
 
 MOST = 256  # signatures remembered for each kernel
 
+_Known: TypeAlias = tuple[Ready, str, tuple[tuple[int, Callable[[], object]], ...]]
+"""A launch, the library of its arrays, and which arguments are barrier tensors: (place, a weak reference)."""
+
 
 class Again:
     """What one kernel was launched with before."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[Hashable, tuple[Ready, str]] = OrderedDict()
+        self._known: OrderedDict[Hashable, _Known] = OrderedDict()
 
     def launch(self, arguments: tuple[Any, ...], named: dict[str, Any], options: LaunchOptions) -> bool:
         """Launch where the signature is known; False where it is not, and nothing has happened."""
@@ -34,7 +37,11 @@ class Again:
         known = None if key is None else self._known.get(key)
         if known is None:
             return False
-        ready, library = known
+        ready, library, brought = known
+        if brought:
+            given = (*arguments, *named.values())
+            if any(given[at] is not array() for at, array in brought):
+                return False  # another array at that address: what it counts is to be looked at
         assert key is not None
         with suppress(KeyError):  # another thread may have made room meanwhile
             self._known.move_to_end(key)
@@ -50,7 +57,11 @@ class Again:
         key = signature(arguments, named, options)
         if key is None:
             return
-        self._known[key] = (replace(ready, bound=ready.bound.without_arrays), library)
+        tensors = ready.bound.tensors
+        barriers = [tensors[name].array for name in ready.barriers if name in tensors]
+        given = enumerate((*arguments, *named.values()))
+        brought = tuple((at, launch.weakly(one)) for at, one in given if any(one is array for array in barriers))
+        self._known[key] = (replace(ready, bound=ready.bound.without_arrays), library, brought)
         while len(self._known) > MOST:
             with suppress(KeyError):
                 self._known.popitem(last=False)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from phobos.runtime.binding import Bound
@@ -26,7 +28,9 @@ ZERO_COUNTS = (0, 0x80000000)  # of a barrier's word between launches: an odd nu
 
 # An event and a stream belong to a context, memory to a device: every key below says which.
 _channels: dict[tuple[object, ...], Channel] = {}
-_seen_barriers: set[tuple[int, int]] = set()
+_seen_barriers: dict[tuple[int, int], Callable[[], object]] = {}
+"""(device, barrier address) -> a weak reference to the array whose count was seen to be 0: memory that was freed may
+hold anything when it is given out again"""
 _in_flight: dict[tuple[int, int], tuple[object, int, driver.Context]] = {}
 """(device, barrier address) -> (stream, event, context of the event)"""
 _pending: dict[int, tuple[Channel, Bound, CompiledKernel, list[int], float | None]] = {}
@@ -200,15 +204,24 @@ def _barrier_addresses(ready: Ready, channel: Channel | None, stream: int, captu
         other = _in_flight.get(place_)
         if other is not None and other[0] != _order(stream) and not capturing and not driver.is_done(other[1]):
             raise bad_barrier(ready.bound, name, "is in use by a launch on another stream that has not ended")
-        if place_ not in _seen_barriers and not capturing:
+        seen = _seen_barriers.get(place_)
+        if not capturing and (seen is None or (held.array is not None and seen() is not held.array)):
             driver.synchronize_stream(stream)
             count = driver.read_words(held.pointer, 1)[0]
             if count not in ZERO_COUNTS:
                 raise bad_barrier(
                     ready.bound, name, f"starts with {count}, its count must be 0 before the first launch"
                 )
-            _seen_barriers.add(place_)
+            _seen_barriers[place_] = weakly(held.array)
     return addresses
 
 
-__all__ = ["Ready", "launch", "launched", "plan", "prepared", "run", "synchronize"]
+def weakly(array: object) -> Callable[[], object]:
+    """A weak reference; of what takes none, one that is dead already, so that it is looked at every time."""
+    try:
+        return weakref.ref(array)
+    except TypeError:
+        return lambda: None
+
+
+__all__ = ["Ready", "launch", "launched", "plan", "prepared", "run", "synchronize", "weakly"]
