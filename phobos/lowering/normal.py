@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from phobos.lowering import ops, walk
+from phobos.lowering.flats import Flats
 from phobos.semantics import ir
 from phobos.semantics.program import Program
 from phobos.value import replace
@@ -23,11 +24,13 @@ def normalise(program: Program) -> tuple[ir.Block, dict[ir.Statement, ir.Stateme
     """The program's body in normal form, and for each of its loops the loop of the program that it was."""
     origins: dict[ir.Statement, ir.Statement] = {}
     once = _used_once(program) if "pipeline" in program.flags else set()
+    flats = Flats(program)
 
     def block(old: ir.Block) -> ir.Block:
         out: list[ir.Statement] = []
         for statement in old.statements:
-            _statement(statement, out, block)
+            for one in flats.read_anew(statement):
+                _statement(one, out, block)
             if isinstance(statement, (ir.For, ir.While)):
                 origins[out[-1]] = statement
         return ir.Block(tuple(_without_copies(out, once) if once else out))

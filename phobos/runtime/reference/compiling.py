@@ -180,7 +180,7 @@ class _Compiler:
     def define(self, statement: ir.Define) -> None:
         variable, given = statement.variable, statement.value
         type_ = variable.type
-        if isinstance(given, ir.BuiltinCall) and given.name == "flat" and variable not in self.mutable:
+        if isinstance(given, ir.BuiltinCall) and given.name == "flat" and variable.kind != "var":
             self.expressions.lazy[variable] = self.expressions.of(given)
             return
         if isinstance(type_, ir.ScalarT):
