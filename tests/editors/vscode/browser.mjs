@@ -185,12 +185,13 @@ export class Editor {
 
   /** What stands over a word once it has `wanted` in it: its parts come one by one. */
   async hover(word, wanted) {
+    let text = "";
     const shown = () => this.page.evaluate(() => [...document.querySelectorAll(".monaco-hover")].map((e) => e.innerText).join("\n"));
     await this.again(async (patience) => {
       await this.page.mouse.move(5, 500); // a mouse that stands over the word already asks for nothing
       await this.page.locator(".view-line span span", { hasText: word }).first().hover({ timeout: patience });
-    }, async () => (await shown()).includes(wanted), `a hover with ${wanted}`);
-    return this.settled(shown);
+    }, async () => (text = await this.settled(shown)).includes(wanted), `a hover with ${wanted}`);
+    return text; // what was judged: a page that lays itself out may bring another word under the mouse
   }
 
   /** Clicks on the lens whose title has `title` in it, until what the click should bring has come. */
