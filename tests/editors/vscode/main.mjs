@@ -71,12 +71,12 @@ await tour(page, {
   "related place": async () => {
     const peek = page.locator(".marker-widget").first();
     const text = async () => ((await peek.isVisible()) ? peek.innerText() : "");
+    let seen = "";
     await editor.openFile("sweep.ph");
     await editor.again(async () => {
       await editor.goto(6, 5);
       await page.keyboard.press("F8");
-    }, async () => (await text()).includes("sweep.ph"), "the finding in the text");
-    const seen = await editor.settled(text);
+    }, async () => (seen = await editor.settled(text)).includes("sweep.ph"), "the finding in the text");
     await editor.shot("related");
     await page.keyboard.press("Escape");
     return seen;
@@ -84,15 +84,15 @@ await tour(page, {
   "inlay hints": async () => {
     await editor.openFile("plain.ph");
     await editor.until(async () => (await inlayHints()) > 0, "inlay hints");
-    await editor.until(async () => /tile<f32>/.test(await editor.text()), "a tile's type in the text");
-    const text = await editor.text();
+    let text = "";
+    await editor.until(async () => /tile<f32>/.test(text = await editor.text()), "a tile's type in the text");
     await editor.shot("inlay-hints");
     return text;
   },
   "lens": async () => {
     const lenses = () => page.locator(".codelens-decoration").allInnerTexts();
-    await editor.until(async () => /CTAs.*run.*CUDA/s.test((await lenses()).join(" ")), "the lenses");
-    const titles = await editor.settled(lenses);
+    let titles = [];
+    await editor.until(async () => /CTAs.*run.*CUDA/s.test((titles = await editor.settled(lenses)).join(" ")), "the lenses");
     await editor.shot("lens");
     return titles;
   },
