@@ -10,7 +10,7 @@ from phobos.check.walk import places_of
 from phobos.semantics import ir
 from phobos.semantics.flow import flow_of
 from phobos.semantics.program import Program, fact
-from phobos.semantics.reaching import reaching
+from phobos.semantics.reaching import given_by, reaching
 
 NESTS = (ir.For, ir.While, ir.If, ir.Inline)
 EXITS = (ir.Leave, ir.Break, ir.Continue)
@@ -56,12 +56,7 @@ def effective(program: Program) -> frozenset[ir.Statement]:
 
 def bound_by(statement: ir.Statement) -> ir.Variable | None:
     """The variable that a statement gives a value, all or some of its cells, and does nothing else."""
-    match statement:
-        case ir.Define(variable=variable) | ir.DefineView(variable=variable) | ir.Assign(variable=variable):
-            return variable
-        case ir.Store(access=access) if isinstance(access.base, ir.Variable):
-            return access.base
-    return None
+    return None if isinstance(statement, (ir.For, ir.Atomic)) else given_by(statement)
 
 
 __all__ = ["bound_by", "effective"]
