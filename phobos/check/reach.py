@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from phobos.check.walk import all_evaluated, inside, places_of, subscripts
 from phobos.semantics import ir
 from phobos.semantics.program import Program
-from phobos.semantics.reaching import given_by, reaching
+from phobos.semantics.reaching import given_by, reaching, read_by
 from phobos.semantics.walking import expressions_in
 from phobos.value import value
 
@@ -51,18 +51,12 @@ class Reach:
     def holds(self, statement: ir.Statement, expression: ir.Expression) -> bool:
         """Whether the expression, where the statement evaluates it, is computed from the source."""
         return statement in self.given and any(
-            self.source(one) or self._given(statement, _variable(one)) for one in inside(expression)
+            self.source(one) or self._given(statement, read_by(one)) for one in inside(expression)
         )
 
     def _given(self, statement: ir.Statement, variable: ir.Variable | None) -> bool:
         known = self.given[statement]
         return variable in known and not self.statements.isdisjoint(known[variable])
-
-
-def _variable(one: ir.Expression) -> ir.Variable | None:
-    if isinstance(one, ir.VariableRef):
-        return one.variable
-    return one.access.base if isinstance(one, ir.Load) and isinstance(one.access.base, ir.Variable) else None
 
 
 def _flows(statement: ir.Statement) -> tuple[ir.Expression, ...]:

@@ -29,6 +29,15 @@ def given_by(statement: ir.Statement) -> ir.Variable | None:
     return None
 
 
+def read_by(expression: ir.Expression) -> ir.Variable | None:
+    """The variable that an expression itself reads, all or some of its cells."""
+    if isinstance(expression, ir.VariableRef):
+        return expression.variable
+    if isinstance(expression, ir.Load) and isinstance(expression.access.base, ir.Variable):
+        return expression.access.base
+    return None
+
+
 @fact
 def reaching(program: Program) -> dict[ir.Statement, dict[ir.Variable, Given]]:
     """For each statement that runs, of each variable that it reads, the statements that may have given its value."""
@@ -39,10 +48,8 @@ def reaching(program: Program) -> dict[ir.Statement, dict[ir.Variable, Given]]:
 
 def _reads(program: Program, statement: ir.Statement) -> Iterator[ir.Variable]:
     for one in all_evaluated(program)[statement]:
-        if isinstance(one, ir.VariableRef):
-            yield one.variable
-        elif isinstance(one, ir.Load) and isinstance(one.access.base, ir.Variable):
-            yield one.access.base
+        if (variable := read_by(one)) is not None:
+            yield variable
     match statement:
         case ir.DefineView(access=access) if isinstance(access.base, ir.Variable):
             yield access.base
@@ -136,4 +143,4 @@ class _Walk:
             head = again
 
 
-__all__ = ["given_by", "reaching"]
+__all__ = ["given_by", "reaching", "read_by"]
