@@ -116,14 +116,12 @@ def _devices() -> list[dict[str, Any]]:
     from phobos.codegen import cards, nvrtc
     from phobos.runtime.cuda import driver
 
-    if driver.library() is None:
-        return [_found("GPU", "absent", "no CUDA driver answers: kernels run in the reference runtime")]
-    count = driver.device_count()
+    why = driver.trouble()
+    if why:
+        return [_found("GPU", "absent", f"{why}: kernels run in the reference runtime")]
     said = "CUDA {}.{}".format(*driver.version())
-    if not count:
-        return [_found("GPU", "absent", f"the driver ({said}) sees no GPU")]
     found = []
-    for device in range(count):
+    for device in range(driver.device_count()):
         major, minor = driver.capability(device)
         arch = cards.arch_of(major, minor)
         sms = driver.attribute(device, driver.ATTRIBUTE_MULTIPROCESSORS)

@@ -94,7 +94,8 @@ def convert(text: str, source: str, target: str) -> str:
             return f"(float)({bare(text)})"
         if target == "f16":
             return f"ph_round_f16({bare(text) if source not in ('bool', 'i8', 'u8') else f'(int)({text})'})"
-        return f"ph_round_bf16((float)({bare(text)}))"
+        narrowed = f"ph_odd<{VALUES[source]}>" if source in ("f64", "i32", "i64", "index") else "(float)"
+        return f"ph_round_bf16({narrowed}({bare(text)}))"
     if source in FLOATS:
         if target in ("i64", "index"):
             return f"ph_saturate_i64({bare(text)})"
@@ -233,6 +234,7 @@ def binary(op: str, left: str, right: str, dtype: str) -> str:
         return rounded(f"ph_divide<{kind}>({bare(left)}, {bare(right)})", dtype)
     if op == "%":
         return rounded(f"ph_remainder<{kind}>({bare(left)}, {bare(right)})", dtype)
-    if kind == "int":  # wraps, without the undefined overflow of C++
-        return rounded(f"(int)((unsigned)({bare(left)}) {op} (unsigned)({bare(right)}))", dtype)
+    if dtype != "index":  # wraps, without the undefined overflow of C++; an index is as far from it as its array is
+        whole = "unsigned" if kind == "int" else "unsigned long long"
+        return rounded(f"({kind})(({whole})({bare(left)}) {op} ({whole})({bare(right)}))", dtype)
     return f"({left} {op} {right})"

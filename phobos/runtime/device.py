@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-import ctypes
-import ctypes.util
-import sys
 from functools import cache
+
+from phobos.runtime.cuda import driver as cuda
 
 
 @cache
 def driver() -> tuple[int, str]:
     """(CUDA devices, what to say about it)."""
-    name = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
-    try:
-        library = ctypes.CDLL(name)
-    except OSError:
-        return 0, "no CUDA driver is installed"
-    status = library.cuInit(0)
-    if status == 100:
-        return 0, "the CUDA driver sees no GPU"
-    if status != 0:
-        return 0, f"the CUDA driver does not start (error {status})"
-    count = ctypes.c_int(0)
-    if library.cuDeviceGetCount(ctypes.byref(count)) != 0 or count.value == 0:
-        return 0, "the CUDA driver sees no GPU"
-    label = ctypes.create_string_buffer(128)
-    handle = ctypes.c_int(0)
-    called = "a GPU answers"
-    if library.cuDeviceGet(ctypes.byref(handle), 0) == 0 and library.cuDeviceGetName(label, 128, handle) == 0:
-        called = f"{label.value.decode(errors='replace')} answers"
-    return count.value, called if count.value == 1 else f"{called}, the first of {count.value}"
+    why = cuda.trouble()
+    if why:
+        return 0, why
+    count, called = cuda.device_count(), f"{cuda.device_name(0)} answers"
+    return count, called if count == 1 else f"{called}, the first of {count}"
 
 
 def chosen(asked: str) -> tuple[str, str]:

@@ -145,12 +145,18 @@ def _persistent(
             )  # fmt: skip
         if wanted is not None:
             asked = (wanted, 1, 1)
-        # Compile, ask, specialise, ask again, until the constant is the resident count.
-        for _ in range(8):
+        # Compile, ask, specialise, ask again, until the constant is the resident count. Where the counts go round, the
+        # least of them is taken: as many as come after it, and so as many as it says, are resident in the code for it.
+        tried: list[int] = []
+        while True:
             held, why = resident(bound.program)
             count = asked[0] if asked is not None else persistent_blocks_at(bound.program, bound.sizes, held)
             if bound.program.constants[name].value == count:
                 break
+            if asked is None and count in tried:
+                count = min(tried[tried.index(count) :])
+                asked = (count, 1, 1)
+            tried.append(count)
             bound = rebuilt({**constants, name: count})
         notes.append(f"{name} = {count}, the grid")
         asked = (count, 1, 1)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy
@@ -45,7 +46,7 @@ class FakeDriver:
         self.functions: list[Emitted] = []
         self.memory: list[Any] = []
         self.graphs: list[Callable[[], None]] = []
-        self.capturing = False
+        self.capture: int | None = None
         self.free_bytes = 1 << 30
         self.order = 0
         self.waits: list[int] = []  # streams that were waited for
@@ -67,6 +68,7 @@ class FakeDriver:
             "function_attribute": lambda function, which: 32 if which == driver.FUNCTION_REGISTERS else 0,
             "launch": self.launch,
             "allocate": self.allocate,
+            "allocate_zeros": lambda words: self.allocate(4 * words),
             "allocate_mapped": lambda size: (lambda p: (p, p))(self.allocate(size)),
             "fill_words": self.fill,
             "read_words": lambda pointer, count: list((ctypes.c_uint * count).from_address(pointer)),
@@ -80,7 +82,8 @@ class FakeDriver:
             "launch_graph": lambda graph, stream: self.graphs[graph](),
             "encode_map": lambda pointer, dtype, shape, row_bytes, box: host.map_of(pointer, shape, row_bytes, box),
             "elapsed_ms": lambda first, last: 1.0,
-            "is_capturing": lambda stream: self.capturing,
+            "capture_of": lambda stream: self.capture,
+            "beside_captures": nullcontext,
             "device_of_stream": lambda stream: None,
             "synchronize_stream": self.waits.append,
             "synchronize": lambda: None,

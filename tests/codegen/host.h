@@ -85,6 +85,15 @@ inline void __threadfence_system() {}
 inline float __expf(float x) { return std::exp(x); }
 inline float __logf(float x) { return std::log(x); }
 inline float __int_as_float(int x) { float y; memcpy(&y, &x, 4); return y; }
+inline float __double2float_rz(double x) {
+  const float y = (float)x;
+  return std::fabs((double)y) > std::fabs(x) ? std::nextafter(y, 0.0f) : y;
+}
+inline float __int2float_rz(int x) { return __double2float_rz(x); }
+inline float __ll2float_rz(long long x) {
+  const float y = (float)x;
+  return std::fabs((long double)y) > std::fabs((long double)x) ? std::nextafter(y, 0.0f) : y;
+}
 inline float __uint_as_float(unsigned x) { float y; memcpy(&y, &x, 4); return y; }
 inline unsigned __float_as_uint(float x) { unsigned y; memcpy(&y, &x, 4); return y; }
 inline long long __double_as_longlong(double x) { long long y; memcpy(&y, &x, 8); return y; }

@@ -149,6 +149,16 @@ def test_two_streams_have_barrier_words_of_their_own(device: FakeDriver) -> None
     assert len(words) == 2
 
 
+def test_captured_graphs_have_barrier_words_of_their_own(device: FakeDriver) -> None:
+    """They are replayed beside each other and beside launches on the stream that they were captured on."""
+    made = kernel(read("examples/staged.ph"))
+    for capture in (None, 7, 7, 8, None):
+        device.capture = capture
+        made(HostArray(floats(1, 4096)), stream=11)
+    words = {channel.barrier(0) for channel in cuda_launch._channels.values()}
+    assert len(words) == 3
+
+
 def test_while_a_graph_is_captured_nothing_waits_and_the_word_is_left_ready(
     device: FakeDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,7 +166,7 @@ def test_while_a_graph_is_captured_nothing_waits_and_the_word_is_left_ready(
 
     made = kernel(read("examples/staged.ph"))
     made(HostArray(floats(1, 4096)), stream=11)
-    device.capturing = True
+    device.capture = 1
 
     def waited(*_: object) -> None:
         raise AssertionError("a capture must not wait")

@@ -185,7 +185,7 @@ def test_arrays_of_the_host_are_looked_at_by_the_reference() -> None:
 
 
 def test_a_launch_that_looks_is_not_captured(device: FakeDriver) -> None:
-    device.capturing = True
+    device.capture = 1
     with pytest.raises(LaunchError, match="cannot be captured into a graph"):
         kernel(read("examples/saxpy.ph"))(
             HostArray(numpy.zeros(64, numpy.float32)), HostArray(numpy.zeros(64, numpy.float32)), 1.0, detect="races"

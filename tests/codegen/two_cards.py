@@ -249,8 +249,21 @@ class TwoCards:
         context._obj.value = self.contexts[stream.value]
         return 0
 
-    def cuStreamIsCapturing(self, stream: Any, state: Any) -> int:
-        state._obj.value = 0
+    def cuStreamCreate(self, stream: Any, flags: Any) -> int:
+        stream._obj.value = made = self._new(device := self._here("cuStreamCreate"))
+        self.homes[made], self.contexts[made] = device, self._stack()[-1]
+        return 0
+
+    def cuStreamDestroy_v2(self, stream: Any) -> int:
+        return self._mine("cuStreamDestroy", stream.value)
+
+    def cuStreamGetCaptureInfo_v2(self, stream: Any, state: Any, number: Any, *_: Any) -> int:
+        state._obj.value = number._obj.value = 0
+        return 0
+
+    def cuThreadExchangeStreamCaptureMode(self, mode: Any) -> int:
+        before = getattr(self.current, "capture_mode", 0)
+        self.current.capture_mode, mode._obj.value = mode._obj.value, before
         return 0
 
     def cuStreamSynchronize(self, stream: Any) -> int:

@@ -103,6 +103,27 @@ def test_captured_and_replayed(cupy, stages: int) -> None:
     assert bool((x == 2.0).all())
 
 
+def test_graphs_captured_on_one_stream_are_replayed_beside_each_other(cupy) -> None:
+    """And beside launches on that stream, which is one that waits for stream 0. The kernel is new to the process."""
+    made = kernel(STAGED.replace("kernel staged", "kernel captured_first"))
+    arrays = [cupy.full(50_000, 4.0, numpy.float32) for _ in range(3)]
+    stream = cupy.cuda.Stream()
+    graphs = []
+    with stream:
+        for x in arrays[:2]:
+            stream.begin_capture()
+            made(x, stages=7, grid=40)
+            graphs.append(stream.end_capture())
+    others = [cupy.cuda.Stream(non_blocking=True) for _ in graphs]
+    cupy.cuda.Device().synchronize()
+    for _ in range(200):
+        for graph, other in zip(graphs, others, strict=True):
+            graph.launch(other)
+        made(arrays[2], stages=7, grid=40, stream=stream)
+    launch.synchronize()
+    assert all(bool((x == 2.0).all()) for x in arrays)
+
+
 def test_two_streams_at_once(cupy) -> None:
     made = kernel(STAGED)
     arrays = [cupy.full(50_000, 4.0, numpy.float32) for _ in range(2)]

@@ -12,9 +12,10 @@ from phobos.codegen import cards
 from phobos.codegen.emitted import Emitted
 from phobos.lowering.options import Options
 from phobos.runtime.cuda import driver
-from tests.codegen import compare
-from tests.codegen import test_language as on_host
+from tests.codegen import compare, test_flat, test_language, test_numbers
+from tests.codegen.test_flat import *  # noqa: F403
 from tests.codegen.test_language import *  # noqa: F403
+from tests.codegen.test_numbers import *  # noqa: F403
 from tests.cuda.conftest import launched
 
 pytestmark = pytest.mark.gpu
@@ -31,5 +32,6 @@ def agree_on_card(*arguments: Any, **named: Any) -> Emitted:
 
 @pytest.fixture(autouse=True)
 def on_card(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(on_host, "agree", agree_on_card)
+    for on_host in (test_flat, test_language, test_numbers):
+        monkeypatch.setattr(on_host, "agree", agree_on_card)
     yield

@@ -163,7 +163,7 @@ def test_more_shadows_than_memory_are_refused() -> None:
     held = driver.free_bytes
     try:
         driver.free_bytes = lambda: 1000
-        with pytest.raises(LaunchError, match=r"needs 4.688 KiB of shadows, and the device has 1000 bytes free"):
+        with pytest.raises(LaunchError, match=r"needs 4.688 KiB of shadows, and the device has 1 000 bytes free"):
             launched(planted)
     finally:
         driver.free_bytes = held

@@ -9,7 +9,9 @@ import pytest
 
 import phobos
 from phobos.errors import CheckError, KernelFault, LaunchError
+from phobos.runtime.binding import Bound, bind
 from phobos.runtime.options import LaunchOptions
+from phobos.runtime.placing import place
 from phobos.value import replace
 
 SAXPY = """
@@ -106,6 +108,24 @@ def test_a_grid_constant_is_bound_to_the_grid(options: dict[str, object], grid: 
     assert plan.grid == (grid, 1, 1) and plan.constants["BLOCKS"] == grid
     kernel.reference(x, **options, detect="races")  # type: ignore[arg-type]
     assert (x == 2).all()
+
+
+@pytest.mark.parametrize(
+    ("residents", "grid"), [({5: 264, 264: 132, 132: 132}, 132), ({5: 7, 7: 264, 264: 132, 132: 200, 200: 264}, 132)]
+)
+def test_a_grid_constant_whose_code_fits_fewer_blocks_than_it_says(residents: dict[int, int], grid: int) -> None:
+    """Code for one count may use other registers than code for another: counts that go round end at one that fits."""
+    kernel = phobos.kernel(GRID_CONSTANT)
+    x = ones(10_000)
+
+    def rebuilt(constants: dict[str, int]) -> Bound:
+        module, unit = kernel.analysed(constants)
+        return bind(module, unit, unit.program, (), {"X": x})
+
+    bound = rebuilt({})
+    placed = place(bound, None, lambda program: (residents[program.constants["BLOCKS"].value], "told"), rebuilt, {})
+    assert placed.grid == (grid, 1, 1) and placed.bound.program.constants["BLOCKS"].value == grid
+    assert placed.resident is not None and placed.resident >= grid
 
 
 def test_a_grid_constant_that_contradicts_the_grid_is_refused() -> None:

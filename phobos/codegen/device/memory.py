@@ -90,7 +90,7 @@ template <int N> __device__ __forceinline__ void ph_copies_wait() {
     # --- rows --------------------------------------------------------------------------------------
     "ph_larger": """\
 struct ph_larger {
-  template <typename T> __device__ T operator()(T a, T b) const { return a > b ? a : b; }
+  template <typename T> __device__ T operator()(T a, T b) const { return a != a || a > b ? a : b; }
 #if __CUDA_ARCH__ >= 800
   __device__ float operator()(float a, float b) const {
     float y;
@@ -105,9 +105,11 @@ struct ph_sum { template <typename T> __device__ T operator()(T a, T b) const { 
 """,
     "ph_first_largest": """\
 template <typename T> struct ph_at { T value; long long at; };
-struct ph_first_largest {
+struct ph_first_largest {  // NaN is the largest
   template <typename T> __device__ ph_at<T> operator()(ph_at<T> a, ph_at<T> b) const {
-    return b.value > a.value || (b.value == a.value && b.at < a.at) ? b : a;
+    const bool a_is_nan = a.value != a.value, b_is_nan = b.value != b.value;
+    if (a_is_nan != b_is_nan) return b_is_nan ? b : a;
+    return b.value > a.value || ((b.value == a.value || b_is_nan) && b.at < a.at) ? b : a;
   }
 };
 """,

@@ -66,6 +66,16 @@ __device__ __forceinline__ ph_bf16 ph_to_bf16(float x) {
     "ph_round_bf16": """\
 __device__ __forceinline__ float ph_round_bf16(float x) { return ph_bf16_to(ph_to_bf16(x)); }
 """,
+    "ph_odd": """\
+// Toward zero, and odd if anything was lost: the nearest of fewer bits to that is the nearest to `x`.
+__device__ __forceinline__ float ph_toward_zero(double x) { return __double2float_rz(x); }
+__device__ __forceinline__ float ph_toward_zero(int x) { return __int2float_rz(x); }
+__device__ __forceinline__ float ph_toward_zero(long long x) { return __ll2float_rz(x); }
+template <typename T> __device__ __forceinline__ float ph_odd(T x) {
+  const float y = ph_toward_zero(x);
+  return (T)y == x || x != x ? y : __uint_as_float(__float_as_uint(y) | 1);
+}
+""",
     # --- conversions -------------------------------------------------------------------------------
     "ph_saturate": """\
 // Toward zero; what does not fit becomes the nearest value that does, NaN becomes 0.
@@ -92,7 +102,7 @@ template <typename T> __device__ __forceinline__ T ph_shift_left(T x, long long 
 """,
     "ph_shift_right": """\
 template <typename T> __device__ __forceinline__ T ph_shift_right(T x, long long n) {
-  return n < 0 ? T(0) : x >> (n >= (long long)(8 * sizeof(T)) ? 8 * sizeof(T) - 1 : n);
+  return x >> (n < 0 || n >= (long long)(8 * sizeof(T)) ? 8 * sizeof(T) - 1 : n);
 }
 """,
     "ph_divide": """\

@@ -29,6 +29,7 @@ EVENT_NO_TIMING = 2
 STREAM_NON_BLOCKING = 1
 CAPTURE_RELAXED = 2
 POINTER_DEVICE = 9
+NO_DEVICE = 100
 LEGACY_STREAM, PER_THREAD_STREAM = 1, 2  # the first is stream 0 by another name
 DEFAULT_STREAMS = (0, LEGACY_STREAM, PER_THREAD_STREAM)
 
@@ -42,23 +43,39 @@ class DriverError(PhobosError):
 
 
 @functools.cache
-def library() -> Any | None:
-    """The driver library, initialised, or None where there is none."""
+def _opened() -> tuple[Any | None, int]:
+    """The driver library where one is installed, and the status with which it started."""
     names = ("nvcuda.dll",) if sys.platform == "win32" else ("libcuda.so.1", "libcuda.so")
     for name in names:
         try:
             found = ctypes.CDLL(name)
         except OSError:
             continue
-        return found if found.cuInit(0) == 0 else None
-    return None
+        return found, found.cuInit(0)
+    return None, 0
+
+
+def library() -> Any | None:
+    """The driver library, initialised, or None where there is none or it does not start."""
+    found, status = _opened()
+    return found if status == 0 else None
+
+
+def trouble() -> str:
+    """Why no GPU can be used on this machine; empty where one can."""
+    if library() is not None:
+        return "" if device_count() else "the CUDA driver sees no GPU"
+    found, status = _opened()
+    if found is None:
+        return "no CUDA driver is installed"
+    return "the CUDA driver sees no GPU" if status == NO_DEVICE else f"the CUDA driver does not start (error {status})"
 
 
 def call(name: str, *arguments: object) -> None:
     """Call a driver function; raise where it fails."""
     driver = library()
     if driver is None:
-        raise DriverError("no CUDA driver answers on this machine", 100)
+        raise DriverError(trouble(), NO_DEVICE)
     status = getattr(driver, name)(*arguments)
     if status:
         text = ctypes.c_char_p()
@@ -276,6 +293,15 @@ def allocate(size: int) -> int:
     return pointer.value
 
 
+def allocate_zeros(words: int) -> int:
+    """The address of so many new words of 32 bits, all 0 by now; waits for no stream that anybody else uses."""
+    pointer, stream = allocate(4 * words), new_stream()
+    fill_words(pointer, 0, words, stream)
+    synchronize_stream(stream)
+    call("cuStreamDestroy_v2", ctypes.c_void_p(stream))
+    return pointer
+
+
 def free(pointer: int) -> None:
     call("cuMemFree_v2", ctypes.c_uint64(pointer))
 
@@ -366,11 +392,24 @@ def encode_map(
 # --- streams and events ---------------------------------------------------------------------------------
 
 
-def is_capturing(stream: Handle) -> bool:
-    """Whether what is enqueued on a stream goes into a graph now."""
-    state = ctypes.c_int()
-    call("cuStreamIsCapturing", ctypes.c_void_p(stream), ctypes.byref(state))
-    return state.value != 0
+def capture_of(stream: Handle) -> int | None:
+    """The number of the capture by which what is enqueued on a stream goes into a graph now: no other has it."""
+    state, number = ctypes.c_int(), ctypes.c_uint64()
+    told = ctypes.byref(state), ctypes.byref(number), None, None, None
+    call("cuStreamGetCaptureInfo_v2", ctypes.c_void_p(stream), *told)
+    return number.value if state.value else None
+
+
+@contextmanager
+def beside_captures() -> Iterator[None]:
+    """What captures forbid while they go on, as they cannot hold it (memory is allocated, a module loaded), done beside
+    them."""
+    mode = ctypes.c_int(CAPTURE_RELAXED)
+    call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
+    try:
+        yield
+    finally:
+        call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
 
 
 def synchronize_stream(stream: Handle) -> None:

@@ -15,7 +15,7 @@ from phobos.runtime.cuda import detection, driver
 from phobos.runtime.cuda.arguments import argument_of
 from phobos.runtime.cuda.loading import locks
 from phobos.runtime.cuda.preparing import Ready, prepared
-from phobos.runtime.cuda.reports import Channel
+from phobos.runtime.cuda.reports import MOST_PLACES, Channel
 from phobos.runtime.cuda.streams import stream_for
 from phobos.runtime.faults import refusal
 from phobos.runtime.plan import Plan
@@ -90,7 +90,8 @@ def synchronize(device: int | None = None) -> None:
 def _enqueue(ready: Ready, stream: int) -> None:
     loaded = ready.loaded
     emitted = loaded.compiled.emitted
-    capturing = driver.is_capturing(stream)
+    capture = driver.capture_of(stream)
+    capturing = capture is not None
     if capturing and detection.looks(emitted):
         raise refusal(
             ready.bound.module, ready.bound.unit, None, "a launch that looks for races cannot be captured into a graph",
@@ -98,15 +99,10 @@ def _enqueue(ready: Ready, stream: int) -> None:
         )  # fmt: skip
     channel = None
     if emitted.watched:
-        key = (ready.device, ready.context, _order(stream), loaded.function)
+        # A graph is replayed on any stream, beside what its stream does by then and beside other graphs.
+        key = (ready.device, ready.context, _order(stream), loaded.function, capture)
         if key not in _channels:
-            if capturing:
-                _exchange_capture(True)
-            try:
-                _channels[key] = Channel(ready.device, len(ready.barriers))
-            finally:
-                if capturing:
-                    _exchange_capture(False)
+            _channels[key] = Channel(ready.device, len(ready.barriers), _most_blocks(ready))
         channel = _channels[key]
         if not capturing:
             _look(id(channel))
@@ -170,10 +166,11 @@ def _order(stream: int) -> object:
     return 0 if stream == driver.LEGACY_STREAM else stream
 
 
-def _exchange_capture(relaxed: bool) -> None:
-    """Allocating is allowed while another call of this thread captures a graph."""
-    mode = ctypes.c_int(2 if relaxed else 0)
-    driver.call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
+def _most_blocks(ready: Ready) -> int:
+    """Blocks of the largest grid that a launch of this function in this context can have, as far as that is known."""
+    if not ready.loaded.compiled.emitted.cooperative:
+        return MOST_PLACES
+    return ready.loaded.ctas_per_sm * driver.multiprocessors(ready.device)
 
 
 def _look(key: int) -> None:

@@ -49,9 +49,10 @@ def _load_once(module: Module, unit: Unit, options: Options, device: int, contex
         return _loaded[key]
     made = build(module, unit, options)
     emitted = made.emitted
-    function = driver.load(made.cubin, emitted.symbol)
-    if emitted.dynamic_shared_bytes:
-        driver.allow_dynamic_shared(function, emitted.dynamic_shared_bytes)
+    with driver.beside_captures():
+        function = driver.load(made.cubin, emitted.symbol)
+        if emitted.dynamic_shared_bytes:
+            driver.allow_dynamic_shared(function, emitted.dynamic_shared_bytes)
     resident = driver.ctas_per_multiprocessor(function, emitted.threads, emitted.dynamic_shared_bytes)
     registers = driver.function_attribute(function, driver.FUNCTION_REGISTERS)
     shared = driver.function_attribute(function, driver.FUNCTION_STATIC_SHARED) + emitted.dynamic_shared_bytes

@@ -1,4 +1,4 @@
-"""The words by which a grid is stopped and by which it says why, kept for each device, stream and kernel.
+"""The words by which a grid is stopped and by which it says why, kept for each device, kernel, and stream or capture.
 
 Barrier words are allocated once, outside any capture's memory, each on a line of its own; a kernel leaves its
 word ready for the next launch, so that a captured launch can be replayed. The report lies in host memory that the
@@ -26,30 +26,35 @@ GROUPS = 128  # of 64 CTAs each, for the barriers of large grids
 GROUP_CTAS = 64
 HEAD_WORDS = 12
 RACE = 5  # the code of that cause
-CAPACITY = 16384  # blocks whose place is written down when a grid is stopped
+MOST_PLACES = 16384  # blocks whose place is written down when a grid is stopped
 
 
 class Channel:
-    """What one kernel on one stream of one device needs: barrier words, and the report of its launches."""
+    """What one kernel on one stream of one device, or in one captured graph, needs: barrier words, and the report of
+    its launches of at most `blocks` blocks. It is there for the life of the process, as a graph may be."""
 
-    def __init__(self, device: int, barriers: int) -> None:
+    def __init__(self, device: int, barriers: int, blocks: int) -> None:
         self.device = device
         self.words = max(barriers, 1)
-        with driver.on(device):
-            self.pointer = driver.allocate(4 * LINE_WORDS * (self.words + GROUPS))
-            driver.fill_words(self.pointer, 0, LINE_WORDS * (self.words + GROUPS), 0)
-            driver.synchronize_stream(0)
-            self.here, self.there = driver.allocate_mapped(4 * (HEAD_WORDS + CAPACITY))
-        self.report = (ctypes.c_uint * (HEAD_WORDS + CAPACITY)).from_address(self.here)
-        self.report[10] = CAPACITY
+        self.places = min(blocks, MOST_PLACES)
+        self.groups_held = min(-(-blocks // GROUP_CTAS), GROUPS)
+        with driver.on(device), driver.beside_captures():
+            self.pointer = driver.allocate_zeros(self._length)
+            self.here, self.there = driver.allocate_mapped(4 * (HEAD_WORDS + self.places))
+        self.report = (ctypes.c_uint * (HEAD_WORDS + self.places)).from_address(self.here)
+        self.report[10] = self.places
         self.races = 0  # seen by the last launch, where it looked for them
+
+    @property
+    def _length(self) -> int:
+        return LINE_WORDS * (self.words + self.groups_held)
 
     def barrier(self, index: int) -> int:
         return self.pointer + 4 * LINE_WORDS * index
 
     def groups(self, blocks: int) -> int:
         """The address of the groups' words, 0 where the grid has more groups than there are."""
-        return self.barrier(self.words) if blocks <= GROUPS * GROUP_CTAS else 0
+        return self.barrier(self.words) if blocks <= self.groups_held * GROUP_CTAS else 0
 
     @property
     def stopped(self) -> bool:
@@ -64,7 +69,7 @@ class Channel:
         if code == RACE:
             fault = _race(bound, sites, site, (block, generation), (values[0], values[1]), self.races)
             return raised(bound.module, bound.unit, fault)
-        waits = words[HEAD_WORDS : HEAD_WORDS + min(blocks, CAPACITY)]
+        waits = words[HEAD_WORDS : HEAD_WORDS + min(blocks, self.places)]
         return raised(
             bound.module, bound.unit, _fault(code, sites, site, block, generation, values, blocks, waits, seconds)
         )
@@ -74,11 +79,11 @@ class Channel:
         with driver.on(self.device):
             for pointer in barriers:
                 driver.fill_words(pointer, 0, 1, stream)
-            driver.fill_words(self.pointer, 0, LINE_WORDS * (self.words + GROUPS), stream)
+            driver.fill_words(self.pointer, 0, self._length, stream)
             driver.synchronize_stream(stream)
-        for i in range(HEAD_WORDS + CAPACITY):
+        for i in range(HEAD_WORDS + self.places):
             self.report[i] = 0
-        self.report[10] = CAPACITY
+        self.report[10] = self.places
 
 
 def _race(
