@@ -304,6 +304,19 @@ def test_spans_that_overlap_race_on_the_first_shared_cell(scheduler: str | None)
     assert error.blocks in ((0, 1), (1, 2), (2, 3)) and "X[" in str(error)
 
 
+@pytest.mark.parametrize("scheduler", [None, "round-robin"])
+def test_a_stretch_that_moves_within_its_tensor_moves_once_where_races_are_looked_for(scheduler: str | None) -> None:
+    text = """
+    kernel k(X: tensor<f32>[N]) {
+      let p = ctx.block.x * 8
+      X[p :+ 6] = X[p + 2 :+ 6]
+    }
+    """
+    x = np.arange(16, dtype=np.float32)
+    phobos.kernel(text).reference(x, grid=2, detect="races", scheduler=scheduler)
+    assert x.tolist() == [2, 3, 4, 5, 6, 7, 6, 7, 10, 11, 12, 13, 14, 15, 14, 15]
+
+
 def test_races_are_looked_for_only_where_asked() -> None:
     phobos.kernel(OVERLAP).reference(np.arange(4096, dtype=np.float32), grid=4)
 

@@ -122,6 +122,8 @@ class Machine:
 
     def put(self, group: Group, buffer: Buffer, where: Window, values: Array, place: Place) -> None:
         if (buffer.tracked and self.detector is not None) or self.watching:
+            if np.may_share_memory(buffer.array, values):
+                values = values.copy()  # they are looked at again when some cells have changed
             for piece in where.pieces:
                 box = part(values, piece)
                 if self.detector is not None and buffer.tracked:
