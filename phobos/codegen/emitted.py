@@ -46,7 +46,7 @@ class Argument:
 class Emitted:
     """`symbol` is the kernel's name in the module. `wide` gives the alignment in bytes each tensor's base must have.
 
-    `cooperative`: it waits for its whole grid. `watched`: it takes word, report and timeout.
+    `cooperative`: its blocks may wait for each other. `watched`: it takes word, report and timeout.
     """
 
     text: str

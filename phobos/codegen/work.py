@@ -79,7 +79,11 @@ def _as_launched(part: Part) -> Emitted:
         source = "blockIdx" if what == "block" else "gridDim"
         text.append(f"  const long long {what}_{AXES[axis]} = {source}.{AXES[axis]};")
     text += [statements, "}\n"]
-    return _finished(program.name, part, text, symbol, entries, [context], shared, bool(barriers), context.watched)
+    # A block that waits for another in a `while` waits for ever if the other may never start: beside a second such grid
+    # neither would be resident as a whole.
+    loops = any(isinstance(s, ir.While) for s in walk.statements(lowered.body))
+    together = bool(barriers) or (program.is_persistent and loops)
+    return _finished(program.name, part, text, symbol, entries, [context], shared, together, context.watched)
 
 
 # --- a loop over virtual blocks -----------------------------------------------------------------------------

@@ -49,6 +49,26 @@ def test_an_ordinary_kernel_is_launched_plainly_on_its_inferred_grid(device: Fak
     assert device.launches == [("phk_saxpy", (5, 1, 1), False)]
 
 
+@pytest.mark.parametrize("head, wait, cooperative", [
+    ("@persistent\n", "while atomic_add(FLAG, 0, 0) < 1 {}", True),
+    ("@persistent\n", "", False),
+    ("", "while x < 3.0 { x += 1.0 }", False),
+])  # fmt: skip
+def test_a_persistent_grid_whose_blocks_may_wait_starts_as_a_whole(
+    device: FakeDriver, head: str, wait: str, cooperative: bool
+) -> None:
+    made = kernel(f"""
+        {head}kernel k(X: tensor<f32>[N], FLAG: tensor<i32>[M]) {{
+          atomic_add(FLAG, 0, 1)
+          var x: f32 = 0.0
+          {wait}
+          for t in range(ctx.block.x * 64, N, ctx.blocks.x * 64) {{ X[t :+ 64] = X[t :+ 64] + x }}
+        }}
+        """)
+    made(HostArray(floats(256)), HostArray(numpy.zeros(1, numpy.int32)), grid=2)
+    assert [one[2] for one in device.launches] == [cooperative]
+
+
 def test_a_persistent_kernel_with_a_barrier_is_cooperative_and_sized_by_residency(device: FakeDriver) -> None:
     x = floats(1, 1024 * 20)
     want = x.copy()

@@ -3,7 +3,7 @@
 1. the arrays, and that they lie on this device; 2. `@aligned`, and the bases of wide accesses; 3. that no two
 arguments overlap where they must not; 4. the barrier tensor; 5. occupancy, asked of the loaded function on the
 current device after its dynamic shared size was set; 6. grid constants, compiled again until they agree with it;
-7. a cooperative launch for every kernel with a barrier.
+7. a cooperative launch for every kernel whose blocks wait for each other.
 """
 
 from __future__ import annotations
