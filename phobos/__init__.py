@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from phobos.runtime.kernel import fuse as fuse
     from phobos.runtime.kernel import kernel as kernel
     from phobos.runtime.kernel import load as load
+    from phobos.runtime.kernel import synchronize as synchronize
 
 __version__ = "0.1.0"
 
@@ -32,6 +33,7 @@ _HOMES = {
     "fuse": "phobos.runtime.kernel",
     "kernel": "phobos.runtime.kernel",
     "load": "phobos.runtime.kernel",
+    "synchronize": "phobos.runtime.kernel",
 }
 
 __all__ = ["__version__", *_HOMES]

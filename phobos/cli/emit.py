@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     kernel = one_of(load(arguments.file), arguments.file, arguments.kernel, order_for(arguments))
     demand_names((kernel,), dict(arguments.set))
     data = _made(kernel, arguments.format, arch, dict(arguments.set), arguments.schedule, arguments.l2_group)
-    if arguments.output:
+    if arguments.output is not None:
         write(arguments.output, data)
     elif arguments.format == "cubin" and sys.stdout.isatty():
         raise InputError("a cubin is binary: give -o FILE, or send it to a file")

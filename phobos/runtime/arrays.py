@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from phobos.errors import LaunchError
@@ -13,6 +14,7 @@ NAMES = {
     "int32": "i32", "int64": "i64", "bool": "bool", "bool_": "bool",
 }  # fmt: skip
 _TYPESTR = {"f2": "f16", "f4": "f32", "f8": "f64", "i1": "i8", "u1": "u8", "i4": "i32", "i8": "i64", "b1": "bool"}
+ON_CUDA = (2, 13)  # DLPack's numbers of device memory and of managed memory
 SIZES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8, "i8": 1, "u8": 1, "i32": 4, "i64": 8, "bool": 1}
 
 
@@ -21,6 +23,8 @@ class Given:
     """An array as an argument. `strides` are in bytes; `device` is "cpu", or "cuda:N"; `pointer` an address.
 
     `array` is what a runtime computes on: a NumPy array where the device is the CPU, else what the caller gave.
+    `stream` is the handle of the stream on which an array of no library we know says that it is worked on, and `shown`
+    what keeps the memory of one that had to be exported.
     """
 
     array: Any
@@ -30,6 +34,8 @@ class Given:
     device: str
     pointer: int
     writeable: bool
+    stream: int | None = None
+    shown: object = None
 
     @property
     def nbytes(self) -> int:
@@ -79,14 +85,27 @@ class Given:
 
 def describe(name: str, given: Any) -> Given:
     """The argument `name` as a `Given`. Raises LaunchError for what is no array of a type we know."""
-    interface = getattr(given, "__cuda_array_interface__", None)
-    if isinstance(interface, dict):
-        return _from_interface(name, given, interface)
-    where = getattr(given, "__dlpack_device__", None)
-    if where is not None and not hasattr(given, "__array_interface__"):
-        kind, number = where()
-        if kind in (2, 13):
-            return _from_attributes(name, given, f"cuda:{number}")
+    try:
+        if library_of(given) == "torch" and hasattr(given, "data_ptr"):
+            given = _plain_tensor(name, given)
+            if given.device.type == "cuda":
+                return _from_attributes(given)
+        interface = getattr(given, "__cuda_array_interface__", None)
+        if isinstance(interface, dict):
+            return _from_interface(name, given, interface)
+        where = getattr(given, "__dlpack_device__", None)
+        if where is not None and not hasattr(given, "__array_interface__"):
+            kind, number = where()
+            if kind in ON_CUDA:
+                return _exported(name, given, f"cuda:{number}")
+        return _on_host(name, given)
+    except LaunchError:
+        raise
+    except Exception as error:  # what another library says of an array that it cannot show, in types of its own
+        raise LaunchError(f"argument `{name}` cannot be read as an array: {said_by(error)}") from None
+
+
+def _on_host(name: str, given: Any) -> Given:
     import numpy as np
 
     if not isinstance(given, np.ndarray):
@@ -94,21 +113,81 @@ def describe(name: str, given: Any) -> Given:
     dtype = NAMES.get(given.dtype.name)
     if dtype is None or not given.dtype.isnative:
         turned = dtype is not None and not given.dtype.isnative
-        why = (
-            "in the other byte order: convert with .astype(dtype.newbyteorder('='))" if turned
-            else f"which no tensor can have: convert to one of {', '.join(SIZES)}"
-        )  # fmt: skip
-        raise LaunchError(f"argument `{name}` has elements of type {given.dtype}, {why}")
+        if not turned:
+            raise _unknown_type(name, given.dtype)
+        raise LaunchError(
+            f"argument `{name}` has elements of type {given.dtype}, in the other byte order: convert with "
+            ".astype(dtype.newbyteorder('='))"
+        )
     return Given(
         given, given.shape, dtype, given.strides, "cpu", given.__array_interface__["data"][0], given.flags.writeable
     )
 
 
-def is_array(given: Any) -> bool:
-    """Whether an argument is meant as a tensor."""
-    return any(hasattr(given, name) for name in ("__cuda_array_interface__", "__dlpack__", "__array_interface__")) and (
-        getattr(given, "ndim", None) != 0 or hasattr(given, "__cuda_array_interface__")
+def library_of(given: object) -> str:
+    """The library that an array comes from, "torch" or "cupy", subclasses included; "" where it is another's."""
+    for kind in type(given).__mro__:
+        library = kind.__module__.partition(".")[0]
+        if library in ("torch", "cupy"):
+            return library
+    return ""
+
+
+def _plain_tensor(name: str, given: Any) -> Any:
+    """A tensor of PyTorch as its cells alone. Raises LaunchError for one that stands for more than those."""
+    if given.requires_grad:
+        if loses_gradient(given):
+            raise LaunchError(
+                f"argument `{name}` requires a gradient, which would be lost: pass `.detach()` of it, or launch under "
+                "torch.no_grad()"
+            )
+        given = given.detach()
+    if str(given.layout) != "torch.strided":
+        raise LaunchError(f"argument `{name}` has the layout {given.layout}: pass what its `.to_dense()` gives")
+    if _tensor_type(given) is None:
+        raise _unknown_type(name, given.dtype)
+    if given.is_neg():
+        raise LaunchError(f"argument `{name}` is the negation of what is in memory: pass what `.resolve_neg()` gives")
+    return given
+
+
+def loses_gradient(given: Any) -> bool:
+    """Whether PyTorch is recording what is done with a tensor, and would not see what a kernel does."""
+    torch = sys.modules.get("torch")
+    return bool(given.requires_grad) and (torch is None or bool(torch.is_grad_enabled()))
+
+
+def _tensor_type(given: Any) -> str | None:
+    return NAMES.get(str(given.dtype).removeprefix("torch."))
+
+
+def _from_attributes(given: Any) -> Given:
+    """A tensor of PyTorch on a GPU, which shows bf16, and what it records, by no interface."""
+    dtype = _tensor_type(given)
+    assert dtype is not None
+    strides = tuple(int(step) * SIZES[dtype] for step in given.stride())
+    shape, device = tuple(map(int, given.shape)), f"cuda:{given.device.index}"
+    return Given(given, shape, dtype, strides, device, given.data_ptr(), True)
+
+
+def _unknown_type(name: str, dtype: object) -> LaunchError:
+    return LaunchError(
+        f"argument `{name}` has elements of type {dtype}, which no tensor can have: convert to one of "
+        f"{', '.join(SIZES)}"
     )
+
+
+def said_by(error: Exception) -> str:
+    """What an error of somebody else says, in a line."""
+    text = str(error).strip().splitlines()
+    kind = "" if isinstance(error, (RuntimeError, BufferError)) and text else type(error).__name__
+    return ": ".join(part for part in (kind, *text[:1]) if part)
+
+
+def is_array(given: object) -> bool:
+    """Whether something is an array, of any library: what that one says of this very array is not asked."""
+    names = ("__cuda_array_interface__", "__dlpack__", "__array_interface__")
+    return any(hasattr(type(given), name) for name in names)
 
 
 def _to_numpy(name: str, given: Any) -> Any:
@@ -122,7 +201,7 @@ def _to_numpy(name: str, given: Any) -> Any:
                 import ml_dtypes
 
                 return _to_numpy(name, given.view(_dtype("uint16"))).view(ml_dtypes.bfloat16)
-            raise LaunchError(f"argument `{name}` cannot be read as an array: {error}") from None
+            raise LaunchError(f"argument `{name}` cannot be read as an array: {said_by(error)}") from None
     raise LaunchError(
         f"argument `{name}` is {_kind(given)}, but the parameter is a tensor: pass a NumPy, CuPy or PyTorch array"
     )
@@ -130,8 +209,6 @@ def _to_numpy(name: str, given: Any) -> Any:
 
 def _dtype(dtype: str) -> Any:
     """PyTorch's, where it is loaded; NumPy takes the name."""
-    import sys
-
     torch = sys.modules.get("torch")
     return getattr(torch, dtype) if torch is not None else dtype
 
@@ -146,10 +223,14 @@ def _from_interface(name: str, given: Any, interface: dict[str, Any]) -> Given:
     if str(getattr(given, "dtype", "")).endswith("bfloat16"):
         dtype = "bf16"
     if dtype is None or typestr[0] == ">":
-        raise LaunchError(f"argument `{name}` has elements of type {typestr}, which no tensor can have")
+        raise _unknown_type(name, typestr)
+    if interface.get("mask") is not None:
+        raise LaunchError(f"argument `{name}` has a mask, which no kernel looks at: pass an array without one")
     shape = tuple(interface["shape"])
     strides = interface.get("strides")
     pointer, read_only = interface["data"]
+    if pointer is None and 0 not in shape:
+        raise LaunchError(f"argument `{name}` of shape {shape} has no memory: its address is None")
     device = getattr(given, "device", None)
     number = getattr(device, "id", getattr(device, "index", None))
     if number is None and isinstance(device, int):
@@ -158,9 +239,10 @@ def _from_interface(name: str, given: Any, interface: dict[str, Any]) -> Given:
         number = given.__dlpack_device__()[1]
     if number is None:
         number = _asked(pointer)
+    stream = None if library_of(given) else interface.get("stream")  # those two say which one is current
     return Given(
         given, shape, dtype, tuple(strides) if strides else _contiguous(shape, SIZES[dtype]), f"cuda:{number}",
-        pointer, not read_only,
+        pointer or 0, not read_only, stream if isinstance(stream, int) and stream > 0 else None,
     )  # fmt: skip
 
 
@@ -174,15 +256,17 @@ def _asked(pointer: int) -> int:
     return found or 0
 
 
-def _from_attributes(name: str, given: Any, device: str) -> Given:
-    """A DLPack array on a GPU without the CUDA interface: a PyTorch tensor of bf16, say."""
-    dtype = NAMES.get(str(getattr(given, "dtype", "")).rsplit(".", 1)[-1])
-    pointer = getattr(given, "data_ptr", None)
-    if dtype is None or pointer is None:
-        raise LaunchError(f"argument `{name}` has elements of type {getattr(given, 'dtype', '?')}, which is not known")
-    shape = tuple(given.shape)
-    strides = tuple(step * SIZES[dtype] for step in given.stride())
-    return Given(given, shape, dtype, strides, device, pointer(), True)
+def _exported(name: str, given: Any, device: str) -> Given:
+    """An array on a GPU that shows itself by DLPack alone."""
+    from phobos.runtime import dlpack
+
+    shown = dlpack.exported(given)
+    name_of = dlpack.NAMES.get(shown.type)
+    if name_of is None:
+        raise _unknown_type(name, dlpack.spelled(shown.type))
+    size = SIZES[name_of]
+    strides = _contiguous(shown.shape, size) if shown.steps is None else tuple(step * size for step in shown.steps)
+    return Given(given, shown.shape, name_of, strides, device, shown.pointer, not shown.read_only, None, shown.capsule)
 
 
 def _contiguous(shape: tuple[int, ...], size: int) -> tuple[int, ...]:

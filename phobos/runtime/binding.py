@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from phobos.diagnostic import Span
 from phobos.errors import LaunchError
-from phobos.runtime.arrays import Given, describe, is_array
+from phobos.runtime.arrays import Given, describe, is_array, said_by
 from phobos.runtime.faults import refusal
 from phobos.semantics import ir
 from phobos.semantics.program import Program
@@ -51,7 +51,8 @@ class Bound:
         """The same, holding nobody's array: to speak of a launch when its arrays may be gone."""
         if all(held.array is None for held in self.tensors.values()):
             return self
-        return replace(self, tensors={name: replace(held, array=None) for name, held in self.tensors.items()})
+        bare = {name: replace(held, array=None, shown=None) for name, held in self.tensors.items()}
+        return replace(self, tensors=bare)
 
     def line(self, span: Span) -> int:
         """The line of the file, from 1, of a span of the program."""
@@ -159,15 +160,20 @@ def _scalar(module: Module, unit: Unit, parameter: ir.ScalarParam, given: Any) -
     if is_array(given) and getattr(given, "ndim", 0) != 0:
         raise refusal(
             module, unit, None, f"argument `{parameter.name}` is an array, the kernel declares {parameter.dtype}",
-            parameter.span,
+            parameter.span, help="pass a number",
         )  # fmt: skip
     dtype = parameter.dtype
-    number = given.item() if hasattr(given, "item") else given
 
     def wrong() -> LaunchError:
         said = f"argument `{parameter.name}` is {given!r}, the kernel declares {dtype}"
-        return refusal(module, unit, None, said, parameter.span)
+        kind = "a number" if dtype in _FLOATS else "True or False" if dtype == "bool" else "a whole number"
+        return refusal(module, unit, None, said, parameter.span, help=f"pass {kind}")
 
+    try:
+        number = given.item() if hasattr(given, "item") else given
+    except Exception as error:  # an array without data, or one whose data cannot be waited for: its library knows
+        said = f"argument `{parameter.name}` cannot be read as a number: {said_by(error)}"
+        raise refusal(module, unit, None, said, parameter.span, help="pass a number of the host") from None
     if dtype == "bool":
         if not isinstance(number, bool) and number not in (0, 1):
             raise wrong()
@@ -187,8 +193,9 @@ def _scalar(module: Module, unit: Unit, parameter: ir.ScalarParam, given: Any) -
     low, high = (0, (1 << bits) - 1) if dtype == "u8" else (-(1 << bits - 1), (1 << bits - 1) - 1)
     if not low <= number <= high:
         raise refusal(
-            module, unit, None, f"argument `{parameter.name}` is {number}, which {dtype} cannot hold", parameter.span
-        )
+            module, unit, None, f"argument `{parameter.name}` is {number}, which {dtype} cannot hold", parameter.span,
+            help=f"it holds {low} to {high}",
+        )  # fmt: skip
     return number
 
 

@@ -1,12 +1,14 @@
 """From a program to a cubin: lowered, spelled, compiled, with what it needs of a multiprocessor. No GPU is asked.
 
-`PHOBOS_DUMP=folder` keeps what was generated for each kernel: the CUDA text, the PTX and the cubin.
+`PHOBOS_DUMP=folder` keeps what was generated for each kernel: the CUDA text, the PTX and the cubin. Of a kernel that a
+process compiles in several ways (constants, options, data kept on chip) the second is `name.arch.2.cu`, and so on.
 """
 
 from __future__ import annotations
 
 import os
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -157,12 +159,13 @@ def build(module: Module, unit: Unit, options: Options) -> CompiledKernel:
     known = cache.emission(key)
     emitted = spelled(module, unit, options) if known is None else known
     flags = _flags(unit)
-    _dump(program.name, options.arch, "cu", emitted.text.encode())
+    dumped = _Dump(program.name, options.arch, emitted.text)
+    dumped.keep("cu", emitted.text.encode())
     made = cache.compiled(emitted.text, f"{program.name}.cu", options.arch, flags)
     if known is None:
         cache.keep_emission(key, emitted)
-    _dump(program.name, options.arch, "ptx", made.ptx.encode())
-    _dump(program.name, options.arch, "cubin", made.cubin)
+    dumped.keep("ptx", made.ptx.encode())
+    dumped.keep("cubin", made.cubin)
     return CompiledKernel(
         program.name, options.arch, emitted.text, made.ptx, made.cubin, emitted,
         resources_of(made.cubin, emitted.symbol),
@@ -192,14 +195,32 @@ def _key(module: Module, unit: Unit, options: Options) -> str:
     return cache.emission_key([module.path, module.file.text, program.name, *constants, *options.key])
 
 
-def _dump(name: str, arch: str, form: str, data: bytes) -> None:
-    """Keep what was generated where the user wants it. Raises InputError."""
-    folder = os.environ.get("PHOBOS_DUMP")
-    if not folder:
-        return
-    try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"PHOBOS_DUMP: {folder}: no such folder, and none can be made: {error.strerror}") from None
-    safe = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
-    save(f"{Path(folder) / safe}.{arch}.{form}", lambda stream: stream.write(data))
+class _Dump:
+    """Keeps what is generated from one text where the user wants it, if anywhere."""
+
+    def __init__(self, name: str, arch: str, text: str) -> None:
+        self.folder = os.environ.get("PHOBOS_DUMP", "")
+        safe = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+        self.stem = f"{safe}.{arch}"
+        if self.folder:
+            texts = _texts.setdefault((self.folder, self.stem), [])
+            if (digest := sha256(text.encode(errors="surrogatepass")).digest()) not in texts:
+                texts.append(digest)
+            number = texts.index(digest) + 1
+            self.stem += f".{number}" if number > 1 else ""
+
+    def keep(self, form: str, data: bytes) -> None:
+        """Raises InputError."""
+        if not self.folder:
+            return
+        try:
+            Path(self.folder).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(
+                f"PHOBOS_DUMP: {self.folder}: no such folder, and none can be made: {error.strerror}"
+            ) from None
+        save(f"{Path(self.folder) / self.stem}.{form}", lambda stream: stream.write(data))
+
+
+_texts: dict[tuple[str, str], list[bytes]] = {}
+"""The texts that this process compiled, by folder and by the name and architecture that their files are called by."""

@@ -1,4 +1,5 @@
-"""What both runtimes ask of the arguments before a launch: promises of extents, and arrays that do not overlap."""
+"""What both runtimes ask of the arguments before a launch, and before any device is asked how many blocks it holds:
+promises of extents, arrays that do not overlap or may not be written, and barrier tensors."""
 
 from __future__ import annotations
 
@@ -11,6 +12,14 @@ from phobos.semantics.fusion import requirements_of
 from phobos.semantics.obligations import Obligation
 from phobos.semantics.program import Program
 from phobos.semantics.values import statements_of
+
+
+def met(bound: Bound, *, promises: bool = True) -> list[Check]:
+    """Everything of this module, in the order of a launch. Raises LaunchError."""
+    checks = aligned(bound) if promises else []
+    checks += apart(bound)
+    writeable(bound)
+    return checks + barriers_brought(bound)
 
 
 def stored_tensors(program: Program) -> list[str]:
@@ -81,7 +90,7 @@ def writeable(bound: Bound) -> None:
         if held is not None and not held.writeable:
             raise refusal(
                 bound.module, bound.unit, None, f"argument `{name}` is read-only, but the kernel stores to it",
-                bound.program.tensors[name].span,
+                bound.program.tensors[name].span, help="pass an array that may be written, a copy say",
             )  # fmt: skip
 
 

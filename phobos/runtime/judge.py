@@ -14,7 +14,7 @@ from phobos.diagnostic import Diagnostic, Span
 from phobos.errors import LaunchError
 from phobos.runtime import gate
 from phobos.runtime.binding import Bound, barrier_tensors
-from phobos.runtime.conditions import aligned, apart, bad_barrier, barriers_brought, writeable
+from phobos.runtime.conditions import bad_barrier, met
 from phobos.runtime.detections import words_of
 from phobos.runtime.faults import confirmed, raised, refusal
 from phobos.runtime.options import whole
@@ -110,9 +110,10 @@ def prepare(
     """Plan a launch and check all that can be checked before it. Raises LaunchError."""
     constants = dict(options.constants)
     executable(bound)
-    checks = aligned(bound)
     schedule = schedule_for(options.schedule, options.l2_group)
     possible(bound, schedule)
+    checks = met(bound)
+    _counts_are_zero(bound)
     phase_plans: tuple[PhasePlan, ...] = ()
     phases: Phases
     if isinstance(bound.program, FusedProgram):
@@ -125,7 +126,9 @@ def prepare(
             bound, options.grid, lambda program: _resident(kernel, program, options),
             lambda chosen: kernel.bound(arguments, named, chosen), constants,
         )
-        bound = placement.bound
+        if placement.bound is not bound:
+            bound = placement.bound
+            checks = met(bound)
         phases = (((bound.program, placement.grid),),)
         fit: int | None = None
         if schedule.is_persistent:
@@ -136,10 +139,6 @@ def prepare(
         work = work_of(bound, schedule, placement.grid, fit)
     program = bound.program
     checks += placement.checks
-    checks += barriers_brought(bound)
-    _counts_are_zero(bound)
-    checks += apart(bound)
-    writeable(bound)
     arrays = {name: held.array for name, held in bound.tensors.items()}
     for name, shape in bound.supplied.items():
         arrays[name] = np.zeros(shape, np.int32)

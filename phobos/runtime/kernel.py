@@ -65,6 +65,20 @@ def fuse(*kernels: Kernel, order: str = "ask") -> Kernel:
     return made
 
 
+def synchronize(device: int | None = None) -> None:
+    """Wait for every launch on GPUs, or for those on one, and raise KernelFault where a kernel was stopped: by its time
+    limit, by a guard, by a race that was looked for. PyTorch and CuPy wait, too, but know nothing of that.
+
+    In the reference runtime a call has ended when it returns. Raises LaunchError where there is no such device.
+    """
+    from phobos.runtime.cuda import driver, launch
+
+    number = whole("device", device, 0)
+    if number is not None and number >= driver.device_count():
+        raise LaunchError(f"there is no CUDA device {number}: {driver.device_count()} answer")
+    launch.synchronize(number)
+
+
 def _one_text(texts: tuple[str, ...]) -> str:
     """Texts that are no files, one behind the other. Raises LaunchError where two of them define one name."""
     if len(texts) == 1:
@@ -300,16 +314,18 @@ class Kernel:
 
     def plan(
         self, *arguments: Any, constants: Mapping[str, int] | None = None, grid: GridOption = None,
-        schedule: str | None = None, l2_group: int | None = None, timeout: float | None = None,
-        resident: int | None = None, keep: bool = True, reserved_sms: int = 0,
-        tuned: bool = True, detect: str | tuple[str, ...] = (), **named: Any,
+        schedule: str | None = None, l2_group: int | None = None, stream: Any = None, timeout: float | None = None,
+        unchecked: bool = False, debug: bool = False, resident: int | None = None, keep: bool = True,
+        reserved_sms: int = 0, host_checks: bool = True, tuned: bool = True, detect: str | tuple[str, ...] = (),
+        **named: Any,
     ) -> Plan:  # fmt: skip
-        """Everything that a launch with these arguments would decide; nothing is launched."""
+        """Everything that a launch with these very arguments would decide; nothing is launched, and no finding of the
+        checker that forbids a launch on a GPU forbids its plan. Raises CheckError, LaunchError."""
         from phobos.runtime import tuned as tuning
 
         options = asked(
-            constants, grid, resident, schedule, l2_group, None, timeout, keep=keep, reserved_sms=reserved_sms,
-            tuned=tuned, detect=detect,
+            constants, grid, resident, schedule, l2_group, stream, timeout, unchecked, debug, keep, reserved_sms,
+            host_checks, tuned, detect,
         )  # fmt: skip
         bound = self.bound(arguments, named, dict(options.constants))
         if bound.device == "cpu":

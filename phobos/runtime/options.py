@@ -76,6 +76,10 @@ def asked(
         resident = whole("resident", resident)
     if reserved_sms != 0:
         reserved_sms = whole("reserved_sms", reserved_sms, 0) or 0
+    switches = (unchecked, debug, keep, host_checks, tuned)
+    if any(type(given) is not bool for given in switches):
+        named = zip(("unchecked", "debug", "keep", "host_checks", "tuned"), switches)
+        unchecked, debug, keep, host_checks, tuned = (_switch(name, given) for name, given in named)
     return LaunchOptions(
         chosen_constants(constants), whole_grid(grid), resident, schedule,
         l2_group if l2_group is None else _number(l2_group), stream, time_limit(timeout), unchecked, debug, keep,
@@ -91,11 +95,21 @@ def whole(name: str, given: int | None, least: int = 1) -> int | None:
     raise LaunchError(f"`{name}` is {given!r}: give a whole number of at least {least}")
 
 
+def _switch(name: str, given: object) -> bool:
+    """Raises LaunchError: the words "no" and "false" are as good as a yes to Python."""
+    own: Any = given
+    number = own.item() if getattr(given, "shape", None) == () else given
+    if isinstance(number, int) and number in (0, 1):
+        return bool(number)
+    raise LaunchError(f"`{name}` is {given!r}: give True or False")
+
+
 def whole_grid(grid: GridOption) -> GridOption:
     """A grid as a number or a tuple of numbers, whoever made them. What is none stays what it is."""
     if grid is None or type(grid) is int:
         return grid
-    if isinstance(grid, Iterable) and not isinstance(grid, str):
+    alone = isinstance(grid, str) or getattr(grid, "shape", None) == ()  # an array of no axis is one number
+    if isinstance(grid, Iterable) and not alone:
         return tuple(map(_number, grid))
     number: GridOption = _number(grid)
     return number

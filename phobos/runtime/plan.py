@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from phobos.diagnostic import plural
 from phobos.semantics.schedules import FLAT, PERSISTENT
 from phobos.value import value
 
@@ -79,7 +80,7 @@ class Plan:
             rows.append(("schedule", self.order()))
         if self.resident is not None:
             where = "" if self.ctas_per_sm is None else f" ({self.ctas_per_sm} per multiprocessor, {self.limiter})"
-            rows.append(("resident", f"{self.resident} blocks at once{where}"))
+            rows.append(("resident", f"{plural(self.resident, 'block')} at once{where}"))
         if self.registers is not None:
             rows.append(("registers", f"{self.registers} a thread, {self.shared_bytes or 0} bytes of shared memory"))
         if self.timeout_s:

@@ -227,6 +227,21 @@ def test_what_was_generated_can_be_kept(
 
 
 @needs_nvrtc
+def test_what_is_generated_in_several_ways_is_kept_in_files_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each choice of constants took the place of the one before, so that what was kept was seldom what ran."""
+    folder = tmp_path / "dump"
+    monkeypatch.setenv("PHOBOS_DUMP", str(folder))
+    made = phobos.load(STAGED).staged
+    texts = [made.compile(constants={"TILE": tile}).cuda for tile in (1024, 4096, 1024)]
+    kept = [(folder / f"staged.sm_90a.{name}").read_text() for name in ("cu", "2.cu")]
+    assert kept == texts[:2] and texts[0] != texts[1]
+    assert len(list(folder.iterdir())) == 6
+    assert (folder / "staged.sm_90a.2.cubin").read_bytes() == made.compile(constants={"TILE": 4096}).cubin
+
+
+@needs_nvrtc
 def test_where_nothing_can_be_kept_the_reason_is_said(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

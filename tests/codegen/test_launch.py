@@ -8,6 +8,7 @@ import weakref
 import numpy
 import pytest
 
+import phobos
 from phobos.errors import CheckError, KernelFault, LaunchError
 from phobos.runtime.cuda import again
 from phobos.runtime.cuda import launch as cuda_launch
@@ -140,13 +141,20 @@ def test_a_skipped_barrier_is_ended_by_the_watchdog_with_the_missing_block(devic
     skipped = kernel(SKIPPED)
     skipped(HostArray(x), unchecked=True, timeout=0.001, grid=4)
     with pytest.raises(KernelFault, match="timeout") as fault:
-        cuda_launch.synchronize()
+        phobos.synchronize()
+    phobos.synchronize(0)  # it is said once
     assert fault.value.kind == "timeout" and fault.value.blocks == (2,)
     assert fault.value.diagnostic is not None and "block 2" in fault.value.diagnostic.message
     x, y = floats(5000), floats(5000)
     want = x + y
     kernel(read("examples/saxpy.ph"))(HostArray(x), HostArray(y), 1.0)
     numpy.testing.assert_allclose(y, want, rtol=1e-6)
+
+
+def test_who_waits_for_a_device_names_one_that_is_there(device: FakeDriver) -> None:
+    for number, said in ((2, "no CUDA device 2: 2 answer"), (-1, "`device` is -1"), ("cuda:0", "`device` is 'cuda:0'")):
+        with pytest.raises(LaunchError, match=said):
+            phobos.synchronize(number)  # type: ignore[arg-type]
 
 
 def test_after_a_fault_the_same_barrier_word_works_again(device: FakeDriver) -> None:

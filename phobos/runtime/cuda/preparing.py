@@ -1,9 +1,10 @@
 """What is decided before a launch, in seven steps, each of which may refuse it; nothing has run then.
 
-1. the arrays, and that they lie on this device; 2. `@aligned`, and the bases of wide accesses; 3. that no two
-arguments overlap where they must not; 4. the barrier tensor; 5. occupancy, asked of the loaded function on the
-current device after its dynamic shared size was set; 6. grid constants, compiled again until they agree with it;
-7. a cooperative launch for every kernel whose blocks wait for each other.
+1. the arrays, and that they lie on this device (`binding`); 2. `@aligned`; 3. that no two arguments overlap where they
+must not; 4. the barrier tensor, whose count is looked at by the launch (`conditions`); 5. the bases of wide accesses,
+and occupancy, asked of the loaded function on the current device after its dynamic shared size was set; 6. grid
+constants, compiled again until they agree with it; 7. a cooperative launch for every kernel whose blocks wait for each
+other.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from phobos.errors import LaunchError
 from phobos.lowering.options import MULTIPLE, RACES, Options
 from phobos.runtime.arrays import SIZES, Given
 from phobos.runtime.binding import Bound, barrier_tensors, bind
-from phobos.runtime.conditions import aligned, apart, barriers_brought, writeable
+from phobos.runtime.conditions import met
 from phobos.runtime.cuda import detection, driver
 from phobos.runtime.cuda.loading import Loaded, arch, load
 from phobos.runtime.detections import demand_on_gpu
@@ -61,9 +62,9 @@ def prepared(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
     possible(bound, schedule)
     demand_on_gpu(options.detect, options.timeout)
     device = number_of(bound.device)
-    checks = aligned(bound) if options.host_checks else []
+    checks = met(bound, promises=options.host_checks)
     with driver.on(device) as context:
-        multiprocessors = max(driver.multiprocessors(device) - options.reserved_sms, 1)
+        multiprocessors = _multiprocessors(bound, device, options.reserved_sms)
         lowering = _based(bound, lowering_for(bound, options, arch(device)), device, context)
         if lowering.instrument == RACES and (bound.program.is_persistent or schedule.is_persistent or fused):
             plain = load(bound.module, bound.unit, replace(lowering, instrument=""), device, context)
@@ -94,7 +95,9 @@ def prepared(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
         else:
             placement = place(bound, options.grid, resident, rebuilt, dict(options.constants))
             lowering = replace(lowering, form=form_of_one(bound, schedule, placement.grid))
-        bound = placement.bound
+        if placement.bound is not bound:
+            bound = placement.bound
+            checks = met(bound, promises=options.host_checks)
         loaded = load(bound.module, bound.unit, lowering, device, context)
         _fitting(bound, loaded)
         held = loaded.ctas_per_sm * multiprocessors
@@ -108,15 +111,12 @@ def prepared(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
             chosen = staying(bound, placement.grid, options.keep)
             loaded, notes = _kept(bound, loaded, chosen, lowering, (device, context), placement.grid, multiprocessors)
         checks += placement.checks
-        checks += apart(bound)
-        writeable(bound)
         if lowering.vectors and loaded.compiled.emitted.wide:
             checks.append(Check("16-byte accesses", "all bases are aligned", None))
         mapped = dict.fromkeys(a.name for a in loaded.compiled.emitted.arguments if a.kind == "map")
         if mapped:
             named = " and ".join(f"`{name}`" for name in mapped)
             checks.append(Check("bulk copies", f"a tensor map of {named} goes with the launch", None))
-        checks += barriers_brought(bound)
         timeout, source = _timeout(kernel, options, loaded)
         made = Plan(
             kernel=kernel.name,
@@ -216,6 +216,18 @@ def _is_pitched(held: Given) -> bool:
         return False
     packed = held.shape[1] * held.strides[1] if held.shape[1] > 1 else SIZES[held.dtype]
     return held.strides[0] != packed
+
+
+def _multiprocessors(bound: Bound, device: int, reserved: int) -> int:
+    """Those of the current context that the caller leaves to the kernel. Raises LaunchError where none is left."""
+    here = driver.multiprocessors(device)
+    if reserved >= here:
+        raise refusal(
+            bound.module, bound.unit, None,
+            f"`reserved_sms` is {reserved}, and cuda:{device} has {here} multiprocessors here", None,
+            help=f"reserve at most {here - 1}",
+        )  # fmt: skip
+    return here - reserved
 
 
 def _based(bound: Bound, lowering: Options, device: int, context: driver.Context) -> Options:
