@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: run test test-gpu lint bench truth fuzz docs vsix unit editors picture clean help
+.PHONY: run test test-gpu lint bench truth fuzz dataflow docs vsix unit editors picture clean help
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -21,6 +21,7 @@ help:
 	@echo "make lint       ruff, and mypy --strict on phobos and benchmarks"
 	@echo "make bench      the benchmark suite                 make truth      checker against reference, 20 000 seeds"
 	@echo "make fuzz       inputs in numbers through every stage and the server, 100 000 more"
+	@echo "make dataflow   random kernels, the emitted text against the reference: SEEDS=2000 of them, from FROM=0 on"
 	@echo "make docs       the site, into build/site"
 	@echo "make vsix       the VS Code extension, with the server inside"
 	@echo "make picture    the editor's picture in README, taken anew"
@@ -103,6 +104,11 @@ bench: $(VENV)/.dev
 
 fuzz: $(VENV)/.dev
 	@$(PY) -m tests.fuzz.run --inputs 100000
+
+FROM := 0
+SEEDS := 2000
+dataflow: $(VENV)/.dev
+	@$(PY) -m tests.dataflow.run --from $(FROM) --seeds $(SEEDS)
 
 # BROWSER=no builds the site without the page that runs the checker in the browser, and asks npm for nothing.
 BROWSER := yes
