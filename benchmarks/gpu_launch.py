@@ -10,6 +10,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from itertools import count, cycle
 from pathlib import Path
 
 from figures import Figure
@@ -44,18 +46,19 @@ def first_ms(cache: str, byte_code: str) -> float:
     return float(done.stdout)
 
 
-def again_us(work: object, count: int = 2000) -> float:
+def again_us(work: Callable[[], object], times: int = 2000) -> float:
+    """Microseconds of the host for each of many launches in a row."""
     import cupy
 
     for _ in range(20):
-        work()  # type: ignore[operator]
+        work()
     cupy.cuda.Device().synchronize()
     start = time.perf_counter()
-    for _ in range(count):
-        work()  # type: ignore[operator]
+    for _ in range(times):
+        work()
     elapsed = time.perf_counter() - start
     cupy.cuda.Device().synchronize()
-    return 1e6 * elapsed / count
+    return 1e6 * elapsed / times
 
 
 def main() -> None:
@@ -77,6 +80,14 @@ def main() -> None:
     number = numpy.float32(2.0)
     known = again_us(lambda: made(x, y, 2.0))
     theirs = again_us(lambda: raw((1,), (256,), (x, y, number)))
+
+    import torch
+    from opponents.triton_saxpy import saxpy
+
+    arrays = [torch.zeros(1024, device="cuda") for _ in range(512)]
+    numbers, pairs = count(), cycle(zip(arrays[::2], arrays[1::2], strict=True))
+    moved = again_us(lambda: made(*next(pairs), 0.5 * next(numbers)))
+    triton = again_us(lambda: saxpy(*next(pairs), 0.5 * next(numbers)))
     from gpu_common import finish
 
     finish("Launching", [], {}, [
@@ -84,6 +95,8 @@ def main() -> None:
         Figure("the same with a warm cache", warm, "ms", target=150),
         Figure("host time of a launch known from before", known, "us", known / theirs, "CuPy's RawKernel"),
         Figure("CuPy's RawKernel", theirs, "us"),
+        Figure("host time of a launch on other PyTorch arrays each time", moved, "us", moved / triton, "Triton's"),
+        Figure("Triton's", triton, "us"),
     ])  # fmt: skip
 
 

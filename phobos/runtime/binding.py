@@ -94,6 +94,14 @@ def bind(module: Module, unit: Unit, program: Program, positional: Sequence[Any]
     return Bound(module, unit, program, tensors, params, dims, supplied, _device(module, unit, program, tensors))
 
 
+def parameters_of(bound: Bound, positional: int, named: Sequence[str]) -> list[tuple[int, str]]:
+    """For so many arguments by position, and then those by name: the place of each, and the parameter it is for."""
+    places = dict(zip(named, range(positional, positional + len(named))))
+    barriers = barrier_tensors(bound.program)
+    matched = _match(bound.module, bound.unit, bound.program, range(positional), places, barriers)
+    return sorted((at, name) for name, at in matched.items())
+
+
 def _match(
     module: Module, unit: Unit, program: Program, positional: Sequence[Any], named: Mapping[str, Any],
     barriers: frozenset[str],

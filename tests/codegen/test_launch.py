@@ -191,9 +191,10 @@ def test_a_launch_is_known_again_with_its_own_barrier_alone(
     device: FakeDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory, x = numpy.zeros(2, numpy.int32), HostArray(floats(1, 4096))
+    addresses = x.array.ctypes.data, memory.ctypes.data
     made, bar = kernel(read("examples/staged.ph")), HostArray(memory)
     sent: list[Ready] = []
-    monkeypatch.setattr(again, "signature", lambda arguments, named, options: (len(arguments), *named))
+    monkeypatch.setattr(again, "signature", lambda arguments, named, options: ((len(arguments), *named), addresses))
     monkeypatch.setattr(again, "stream_of", lambda stream, library, device: 0)
     monkeypatch.setattr(
         cuda_launch, "run", lambda ready, stream, run=cuda_launch.run: (sent.append(ready), run(ready, stream))

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 SUSPECT = ("PH203", "PH204", "PH205", "PH215", "PH506", "PH508")
 SUSPECT_TIMEOUT_S = 60.0
+WIDEST = 16  # bytes of the widest access: of an address, no more than its place between multiples of this decides
 
 
 @value
@@ -232,7 +233,7 @@ def _multiprocessors(bound: Bound, device: int, reserved: int) -> int:
 
 def _based(bound: Bound, lowering: Options, device: int, context: driver.Context) -> Options:
     """Without wide accesses where an array that would have them starts in between."""
-    if all(held.pointer % 16 == 0 for held in bound.tensors.values()):
+    if all(held.pointer % WIDEST == 0 for held in bound.tensors.values()):
         return lowering
     loaded = load(bound.module, bound.unit, lowering, device, context)
     for name, size in loaded.compiled.emitted.wide.items():
