@@ -146,14 +146,14 @@ def _part(given: Any) -> tuple[Hashable, int | float | None] | None:
     """What of one argument decides a launch, and what may be another each time. None for what has to be looked at: a
     number in the memory of a device may be another one by now, and a tensor that stands for more than its cells is
     refused."""
-    kind = type(given)
+    kind: Hashable = type(given)
     if kind is int or kind is bool:
         return (kind, given), None
     if kind is float:
         return kind, given
     if given is None:
         return None, None
-    module = kind.__module__.partition(".")[0]
+    module = type(given).__module__.partition(".")[0]
     if module == "numpy" and not given.shape:
         number = given.item()
         return _part(number) if type(number) in (int, float, bool) else None
