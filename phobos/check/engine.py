@@ -51,14 +51,7 @@ def findings_of(module: modules.Module, configuration: Configuration) -> list[Di
     """`findings` of a file that was analysed with the configuration's settings."""
     path, text = module.path, module.file.text
     enabled = configuration.enabled(path)
-    found: list[Diagnostic] = []
-    found += syntax_findings(path, module.file)
-    for unit in module.units:
-        for problem in unit.problems:
-            found.append(registry.worded(problem).map_spans(lambda span, unit=unit: module.absolute(unit, span)))  # type: ignore[misc]
-        for diagnostic in diagnostics_of(context_of(module, unit, configuration)):
-            found.append(diagnostic.map_spans(lambda span, unit=unit: module.absolute(unit, span)))  # type: ignore[misc]
-    found = first_to_speak(distinct(found))
+    found = unsilenced(module, configuration)
     together: list[Diagnostic] = []  # what only the fusion of kernels is told
     if configuration.kernel is not None and "+" in configuration.kernel:
         from phobos.check.fusing import fusion_findings
@@ -75,6 +68,18 @@ def findings_of(module: modules.Module, configuration: Configuration) -> list[Di
         found = of_kernels(module, found, configuration.kernel.split("+"))
     found = [diagnostic for diagnostic in [*found, *together] if diagnostic.code in enabled]
     return sorted(found, key=lambda d: (d.span.start, d.code, d.span.end, d.message))
+
+
+def unsilenced(module: modules.Module, configuration: Configuration) -> list[Diagnostic]:
+    """What all rules say of a file, those included that the configuration or a comment silences."""
+    found: list[Diagnostic] = []
+    found += syntax_findings(module.path, module.file)
+    for unit in module.units:
+        for problem in unit.problems:
+            found.append(registry.worded(problem).map_spans(lambda span, unit=unit: module.absolute(unit, span)))  # type: ignore[misc]
+        for diagnostic in diagnostics_of(context_of(module, unit, configuration)):
+            found.append(diagnostic.map_spans(lambda span, unit=unit: module.absolute(unit, span)))  # type: ignore[misc]
+    return first_to_speak(distinct(found))
 
 
 def context_of(module: modules.Module, unit: modules.Unit, configuration: Configuration) -> Context:

@@ -17,6 +17,7 @@ from phobos.errors import CheckError
 from phobos.syntax.lines import line_at
 
 if TYPE_CHECKING:
+    from phobos.check.configuration import Configuration
     from phobos.semantics.module import Module, Unit
 
 STOPS_ALL = ("PH0", "PH1", "PH4")
@@ -26,13 +27,29 @@ STOPS_DEVICE = ("PH2", "PH3", "PH5")
 def findings(module: Module, kernel: str) -> list[Diagnostic]:
     """What the checker says of a kernel (`a+b`: of each) and the functions it calls, by its file's configuration."""
     from phobos.check import findings as all_findings
-    from phobos.check.configuration import DEFAULT, of_file
     from phobos.check.engine import of_kernels
 
-    configuration = DEFAULT if module.path.startswith("<") else of_file(module.path)
-    found = all_findings(module.path, module.file.text, configuration)
+    found = all_findings(module.path, module.file.text, _configuration(module))
     inside = of_kernels(module, found, kernel.split("+"))
     return inside + [d for d in _unparsed(module, found, kernel) if d not in inside]
+
+
+def codes(module: Module, kernel: str, found: Sequence[Diagnostic]) -> tuple[str, ...]:
+    """The codes of `found`, and then of what is silenced: who silences a finding says that their launches are not those
+    it is about, and is believed; but a launch that hangs all the same shall end."""
+    from phobos.check.engine import of_kernels, settings_of, unsilenced
+    from phobos.semantics.module import analyse
+
+    configuration = _configuration(module)
+    read = analyse(module.path, module.file.text, settings_of(configuration))
+    everything = of_kernels(read, unsilenced(read, configuration), kernel.split("+"))
+    return tuple(dict.fromkeys(finding.code for finding in (*found, *everything)))
+
+
+def _configuration(module: Module) -> Configuration:
+    from phobos.check.configuration import DEFAULT, of_file
+
+    return DEFAULT if module.path.startswith("<") else of_file(module.path)
 
 
 def _unparsed(module: Module, found: Sequence[Diagnostic], kernel: str) -> list[Diagnostic]:
@@ -48,14 +65,14 @@ def _unparsed(module: Module, found: Sequence[Diagnostic], kernel: str) -> list[
 
 
 def passed(path: str, text: str, kernel: str) -> tuple[str, ...] | None:
-    """The codes of the findings of a kernel that nothing forbids to run anywhere, where that is known from before."""
+    """The `codes` of a kernel that nothing forbids to run anywhere, where that is known from before."""
     return cache.verdict(_key(path, text, kernel))
 
 
-def keep(path: str, text: str, kernel: str, found: Sequence[Diagnostic]) -> None:
+def keep(path: str, text: str, kernel: str, found: Sequence[Diagnostic], codes: tuple[str, ...]) -> None:
     """Keep that nothing forbids a kernel to run, where that is so, for the next start."""
     if not stopping(found, on_device=True):
-        cache.keep_verdict(_key(path, text, kernel), tuple(finding.code for finding in found))
+        cache.keep_verdict(_key(path, text, kernel), codes)
 
 
 def _key(path: str, text: str, kernel: str) -> str:

@@ -168,6 +168,7 @@ class Kernel:
         self.name = name
         self.order = order
         self._findings: list[Diagnostic] | None = None
+        self._codes: tuple[str, ...] = ()
         self._passed: tuple[str, ...] | None = None  # codes of findings that are known from before
         self._key: str | None = None
         self._again: Again | None = None  # what it was launched with on a GPU
@@ -226,19 +227,23 @@ class Kernel:
     def findings(self) -> list[Diagnostic]:
         """What the checker says of this kernel."""
         if self._findings is None:
-            self._findings = gate.findings(self.analysed()[0], self.name)
-            gate.keep(self.path, self.text, self.name, self._findings)
+            module, _ = self.analysed()
+            self._findings = gate.findings(module, self.name)
+            self._codes = gate.codes(module, self.name, self._findings)
+            gate.keep(self.path, self.text, self.name, self._findings, self._codes)
         return self._findings
 
     @property
     def codes(self) -> tuple[str, ...]:
-        """The codes of the findings; where they are known from an earlier process nothing is checked again."""
+        """The codes of the findings, and then of what is silenced. Where they are known from an earlier process nothing
+        is checked again."""
         if self._findings is None:
             if self._passed is None:
                 self._passed = gate.passed(self.path, self.text, self.name)
             if self._passed is not None:
                 return self._passed
-        return tuple(finding.code for finding in self.findings)
+        _ = self.findings
+        return self._codes
 
     def demand(self, module: Module, unit: Unit, *, on_device: bool) -> None:
         """Raises CheckError where something forbids a run there, at the constants of `unit`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from pathlib import Path
 
 import numpy
 import pytest
@@ -13,7 +14,7 @@ from phobos.errors import CheckError, KernelFault, LaunchError
 from phobos.runtime.cuda import again
 from phobos.runtime.cuda import launch as cuda_launch
 from phobos.runtime.cuda.preparing import Ready
-from phobos.runtime.kernel import kernel
+from phobos.runtime.kernel import kernel, load
 from tests.codegen import host
 from tests.codegen.compare import read
 from tests.codegen.fake_device import FakeDriver, HostArray
@@ -149,6 +150,26 @@ def test_a_skipped_barrier_is_ended_by_the_watchdog_with_the_missing_block(devic
     want = x + y
     kernel(read("examples/saxpy.ph"))(HostArray(x), HostArray(y), 1.0)
     numpy.testing.assert_allclose(y, want, rtol=1e-6)
+
+
+def test_no_launch_that_may_hang_is_without_a_limit(
+    device: FakeDriver, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A comment or a configuration that silences the finding lets the launch through, and took its limit away."""
+    monkeypatch.setenv("PHOBOS_CACHE", str(tmp_path / "cache"))
+    silenced = SKIPPED.replace("grid_barrier(BAR)", "grid_barrier(BAR)  // phobos: ignore[PH203] 2 blocks here")
+    (tmp_path / "here.ph").write_text(SKIPPED)
+    (tmp_path / "phobos.toml").write_text('ignore = ["PH2"]\n')
+    configured = str(tmp_path / "here.ph")
+    for made in (kernel(silenced), load(configured).skipped, load(configured).skipped):
+        plan = made.plan(HostArray(floats(8)), grid=2)
+        assert (plan.timeout_s, plan.timeout_source) == (60.0, "because of PH203")
+        assert made.plan(HostArray(floats(8)), grid=2, timeout=0).timeout_s is None
+    for options in ({}, {"timeout": 0}):
+        plan = kernel(SKIPPED).plan(HostArray(floats(8)), grid=2, unchecked=True, **options)
+        assert plan.timeout_s == 60.0 and "unchecked" in plan.timeout_source
+    made = kernel(read("examples/staged.ph"))
+    assert made.plan(HostArray(floats(1, 4096))).timeout_s is None
 
 
 def test_who_waits_for_a_device_names_one_that_is_there(device: FakeDriver) -> None:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from phobos.runtime.kernel import Kernel
     from phobos.runtime.options import LaunchOptions
 
-SUSPECT = ("PH203", "PH204", "PH205", "PH215", "PH506", "PH508")
+SUSPECT = ("PH203", "PH204", "PH205", "PH207", "PH215", "PH506", "PH508")
 SUSPECT_TIMEOUT_S = 60.0
 WIDEST = 16  # bytes of the widest access: of an address, no more than its place between multiples of this decides
 
@@ -256,6 +256,8 @@ def _fitting(bound: Bound, loaded: Loaded) -> None:
 def _timeout(kernel: Kernel, options: LaunchOptions, loaded: Loaded) -> tuple[float | None, str]:
     if not loaded.compiled.emitted.watched:
         return None, ""
+    if options.unchecked and not options.timeout:
+        return SUSPECT_TIMEOUT_S, "of an unchecked launch, which has one always"
     if options.timeout is not None:
         return options.timeout or None, "as asked for" if options.timeout else ""
     if "deadlock" in options.detect:
