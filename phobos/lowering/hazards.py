@@ -359,15 +359,14 @@ class _Pass:
         origin = self.origins[carried[0]]
         assert isinstance(origin, ir.For)
         fact = self.values.loop(origin)
-        if fact.step is None or any(
-            a[0] in ("var", "loop") and a != fact.variable for p in (then[0], now[0]) for a in p.atoms
-        ):
-            return False
         move = now[0].coefficient(fact.variable)  # from one round to the next
-        if move.atoms & {fact.variable} or move != then[0].coefficient(fact.variable):
+        if fact.step is None or move != then[0].coefficient(fact.variable):
             return False
         if not (now[0].is_linear_in(fact.variable) and then[0].is_linear_in(fact.variable)):
             return False
+        for poly in (move, then[0].without(fact.variable), now[0].without(fact.variable), then[1], now[1]):
+            if poly.mentions("unknown") or not self.values.knowledge.is_invariant(poly, fact.index):
+                return False
         forward = self.least(move) and self.least(distance + move - then[1])
         return forward or (self.least(-move) and self.least(-distance - move - now[1]))
 

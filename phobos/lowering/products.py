@@ -169,7 +169,8 @@ def _on_ordinary_units(
 
 def _is_even(layout: Layout) -> bool:
     """Every thread has whole groups of four rows and of four columns."""
-    return layout.rows_exact and layout.columns_exact and layout.row_group == 4 and layout.vector == 4
+    exact = layout.rows_exact and layout.columns_exact and layout.rows > 1  # one row is the same in every thread
+    return exact and layout.row_group == 4 and layout.vector == 4
 
 
 def _on_tensor_cores(

@@ -560,3 +560,41 @@ def test_a_round_waits_for_the_cells_of_the_round_before(back: int) -> None:
         {"N": 512},
         given={"Z": numpy.zeros(512), "W": numpy.arange(512)},
     )
+
+
+@pytest.mark.parametrize("start", ["(i / 2) * 40", "(i % 8 / 3) * 80", "(i >> 1) * 40", "TAB[i] * 40", "j * 40"])
+def test_a_round_waits_where_how_far_it_moves_has_no_closed_form(start: str) -> None:
+    """What reads just behind a stretch that the round before has stored, wherever that stretch then was."""
+    agree(
+        f"""
+        @launch(64)
+        kernel k(Z: tensor<f32>[N], TAB: tensor<i32>[8]) {{
+          var j = 0
+          for i in range(0, 8) {{
+            Z[400 - {start} :+ 40] = Z[444 - {start} :+ 40] + 1.0
+            if TAB[i] > 1 {{
+              j = TAB[i] - 1
+            }}
+          }}
+        }}
+        """,
+        {"N": 500},
+        grid=(1, 1, 1),
+        given={"Z": numpy.arange(500), "TAB": [0, 0, 1, 1, 2, 3, 4, 4]},
+    )
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("dtype", ["f32", "f64", "i32"])
+def test_a_product_of_one_row_beside_a_tile_of_many(dtype: str, transposed: bool) -> None:
+    product = "dot_t(A[1 :+ 1, 0 :+ 64], A[2 :+ 64, 0 :+ 64])" if transposed else "dot(A[1 :+ 1, :], A[:, 0 :+ 64])"
+    agree(
+        f"""
+        @launch(64)
+        kernel k(A: tensor<{dtype}>[64, 64], B: tensor<{dtype}>[64, 64]) {{
+          B[0 :+ 64, 0 :+ 64] = A[0 :+ 64, 0 :+ 64] + {product}
+        }}
+        """,
+        grid=(1, 1, 1),
+        given={"A": numpy.arange(64 * 64).reshape(64, 64) % 7},
+    )
