@@ -115,3 +115,13 @@ def test_a_float_for_an_integer_decides(decided: list[Any]) -> None:
         assert (y == steps).all()
     with pytest.raises(LaunchError, match=r"`steps` is 4.5"):
         made(given(room()), given(room()), 1.0, 4.5, stream=0)
+
+
+def test_a_launch_that_looks_for_races_is_of_its_own_arrays(decided: list[Any]) -> None:
+    made = kernel(SHIFTED)
+    for n in range(2):
+        x, y = room(), room()
+        x[:] = numpy.arange(1000) + n
+        made(given(x), given(y), 1.0, 3, stream=0, detect="races")
+        numpy.testing.assert_allclose(y, expected(x, 1.0, 3), rtol=1e-6)
+    assert len(decided) == 2

@@ -217,9 +217,8 @@ def test_a_launch_is_known_again_with_its_own_barrier_alone(
     sent: list[Ready] = []
     monkeypatch.setattr(again, "signature", lambda arguments, named, options: ((len(arguments), *named), addresses))
     monkeypatch.setattr(again, "stream_of", lambda stream, library, device: 0)
-    monkeypatch.setattr(
-        cuda_launch, "run", lambda ready, stream, run=cuda_launch.run: (sent.append(ready), run(ready, stream))
-    )
+    run = cuda_launch.run
+    monkeypatch.setattr(cuda_launch, "run", lambda ready, *rest, **how: (sent.append(ready), run(ready, *rest, **how)))
     made(x, bar)
     made(x, bar)
     assert [held.array is None for ready in sent for held in ready.bound.tensors.values()] == [False] * 2 + [True] * 2

@@ -162,7 +162,7 @@ def test_kernels_that_wait_by_atomics_are_resident_as_a_whole(cupy) -> None:
     blocks = waits.plan(flags[0], round=1).grid[0]
     assert blocks == 2 * count
     for again in range(2, 12):
-        busy(held, rounds=1_000_000, stream=streams[0].value)
+        busy(held, rounds=20_000_000, stream=streams[0].value)
         for flag, stream in zip(flags, streams[1:], strict=True):
             waits(flag, round=again, timeout=10.0, stream=stream.value)
         launch.synchronize()

@@ -9,17 +9,18 @@ is kept alive by being remembered.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from phobos.runtime.arrays import Given, loses_gradient
+from phobos.runtime.arrays import loses_gradient
 from phobos.runtime.binding import parameters_of
-from phobos.runtime.cuda import driver, launch
+from phobos.runtime.cuda import detection, driver, launch
+from phobos.runtime.cuda.calls import Call, Repeated
 from phobos.runtime.cuda.preparing import WIDEST, Ready
 from phobos.runtime.cuda.streams import stream_of
-from phobos.value import replace, value
+from phobos.value import replace
 
 if TYPE_CHECKING:
     from phobos.runtime.options import LaunchOptions
@@ -30,19 +31,34 @@ Moving: TypeAlias = tuple[int | float, ...]
 """The arguments that may be others each time: addresses of arrays, and floats."""
 
 
-@value
 class _Known:
-    """A launch, what was given for its parameters `names`, and the library of its arrays.
+    """A launch with its calls, and the library of its arrays.
 
-    There are no names where arrays share memory or a float was given for an integer: then the launch is known for this
-    very `given` alone. `brought` are the arguments that are barrier tensors: (place, a weak reference).
+    `names` are the parameters for which something else may be given each time. There are none where arrays share memory
+    or a float was given for an integer: then the launch is known for this very `given` alone. `brought` are the
+    arguments that are barrier tensors: (place, a weak reference); they stay where they are.
     """
 
-    ready: Ready
-    given: Moving
-    names: tuple[str, ...]
-    library: str
-    brought: tuple[tuple[int, Callable[[], object]], ...]
+    def __init__(
+        self, ready: Ready, given: Moving, names: tuple[str, ...], library: str,
+        brought: tuple[tuple[int, Callable[[], object]], ...],
+    ) -> None:  # fmt: skip
+        self.ready, self.given, self.names, self.library, self.brought = ready, given, names, library, brought
+        self.calls: dict[int, Call] = {}
+        tensors = ready.bound.tensors
+        self._bytes = [tensors[name].nbytes if name in tensors else 0 for name in names]
+        self._fixed = [at for at, name in enumerate(names) if name in ready.barriers]
+
+    def takes(self, given: Moving) -> bool:
+        """Whether nothing has to be decided anew for this."""
+        if given == self.given and 0.0 not in given:  # 0.0 and -0.0 are equal
+            return True
+        if not self.names or any(given[at] != self.given[at] for at in self._fixed):
+            return False
+        if not _apart([(one, one + size) for one, size in zip(given, self._bytes, strict=True) if size]):
+            return False
+        self.given = given
+        return True
 
 
 class Again:
@@ -65,18 +81,17 @@ class Again:
             given = (*arguments, *named.values())
             if any(given[at] is not array() for at, array in known.brought):
                 return False  # another array at that address: what it counts is to be looked at
-        if moving != known.given or 0.0 in moving:  # 0.0 and -0.0 are equal
-            moved = _moved(known, moving)
-            if moved is None:
-                return False
-            self._known[key] = known = moved
+        if not known.takes(moving):
+            return False
         with suppress(KeyError):  # another thread may have made room meanwhile
             self._known.move_to_end(key)
-        ready = known.ready
+        ready, names = known.ready, known.names
         with driver.on(ready.device) as context:
             if context != ready.context:
                 return False
-            launch.run(ready, stream_of(options.stream, known.library, ready.device))
+            stream = stream_of(options.stream, known.library, ready.device)
+            repeated = Repeated(known.calls, names, moving if names else ())
+            launch.run(ready, stream, repeated, is_current=options.stream is None)
         return True
 
     def remember(
@@ -91,7 +106,9 @@ class Again:
         places = [(at, name) for at, name in parameters if given[at] is not None]
         brought = tuple((at, launch.weakly(given[at])) for at, name in places if name in ready.barriers)
         names = tuple(name for at, name in places if (part := _part(given[at])) and part[1] is not None)
-        if not _apart(bound.tensors.values()) or any(type(bound.params.get(name, 0.0)) is not float for name in names):
+        spans = [(held.pointer, held.pointer + held.nbytes) for held in bound.tensors.values() if held.nbytes]
+        looks = detection.looks(ready.loaded.compiled.emitted)
+        if looks or not _apart(spans) or any(type(bound.params.get(name, 0.0)) is not float for name in names):
             names = ()
         kept = replace(ready, bound=bound.without_arrays)
         with suppress(TypeError):
@@ -101,26 +118,9 @@ class Again:
                 self._known.popitem(last=False)
 
 
-def _moved(known: _Known, given: Moving) -> _Known | None:
-    """The same launch of arrays at other addresses and of other floats; None where the arrays may share memory."""
-    if not known.names:
-        return None
-    bound = known.ready.bound
-    tensors, params = dict(bound.tensors), dict(bound.params)
-    for name, one in zip(known.names, given, strict=True):
-        if name in tensors:
-            tensors[name] = replace(tensors[name], pointer=one)
-        else:
-            params[name] = one
-    if not _apart(tensors.values()):
-        return None
-    return replace(known, ready=replace(known.ready, bound=replace(bound, tensors=tensors, params=params)), given=given)
-
-
-def _apart(arrays: Iterable[Given]) -> bool:
-    """Whether no array begins before the one that lies below it ends."""
-    spans = sorted((held.pointer, held.pointer + held.nbytes) for held in arrays if held.nbytes)
-    return all(end <= start for (_, end), (start, _) in pairwise(spans))
+def _apart(spans: Sequence[tuple[float, float]]) -> bool:
+    """Whether none begins before the one that lies below it ends."""
+    return all(end <= start for (_, end), (start, _) in pairwise(sorted(spans)))
 
 
 def signature(
@@ -146,11 +146,11 @@ def _part(given: Any) -> tuple[Hashable, int | float | None] | None:
     """What of one argument decides a launch, and what may be another each time. None for what has to be looked at: a
     number in the memory of a device may be another one by now, and a tensor that stands for more than its cells is
     refused."""
-    kind: Hashable = type(given)
+    kind = type(given)
     if kind is int or kind is bool:
         return (kind, given), None
     if kind is float:
-        return kind, given
+        return "float", given
     if given is None:
         return None, None
     module = type(given).__module__.partition(".")[0]

@@ -7,7 +7,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from phobos.codegen.emitted import Argument
-from phobos.runtime.arrays import SIZES
+from phobos.runtime.arrays import SIZES, Given
 from phobos.runtime.cuda import driver
 
 if TYPE_CHECKING:
@@ -54,8 +54,7 @@ def argument_of(
             return ctypes.c_uint(roots[int(root)].grid["xyz".index(axis)])
         case "map":
             held = bound.tensors[argument.name]
-            rows, columns = argument.box
-            return _map(held.pointer, held.dtype, held.shape, rows, columns)
+            return map_of(held, argument.box, held.pointer)
         case "word":
             assert channel is not None
             return ctypes.c_uint64(next(iter(addresses.values()), channel.barrier(0)))
@@ -70,6 +69,11 @@ def argument_of(
         case "groups":
             assert channel is not None
             return ctypes.c_uint64(channel.groups(ready.work.workers))
+
+
+def map_of(held: Given, box: tuple[int, int], pointer: int) -> Any:
+    """The map by which bulk copies read boxes of a matrix like this one that lies at `pointer`."""
+    return _map(pointer, held.dtype, held.shape, *box)
 
 
 @functools.lru_cache(maxsize=256)

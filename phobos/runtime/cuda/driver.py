@@ -157,9 +157,12 @@ def on(device: int) -> Iterator[Context]:
     here, number = ctypes.c_void_p(), ctypes.c_int(-1)
     call("cuCtxGetCurrent", ctypes.byref(here))
     if here.value:
+        if here.value == _primary(device).value:
+            yield "primary"
+            return
         call("cuCtxGetDevice", ctypes.byref(number))
         if number.value == handle(device):
-            yield "primary" if here.value == _primary(device).value else _identity(here)
+            yield _identity(here)
             return
     call("cuCtxPushCurrent_v2", _primary(device))
     try:
@@ -271,12 +274,17 @@ def ctas_per_multiprocessor(function: Handle, threads: int, dynamic_shared_bytes
     return number.value
 
 
+@functools.lru_cache(maxsize=256)
+def _sizes(*numbers: int) -> tuple[ctypes.c_uint, ...]:
+    return tuple(map(ctypes.c_uint, numbers))
+
+
 def launch(
     function: Handle, grid: tuple[int, int, int], threads: int, dynamic_shared_bytes: int, stream: Handle,
     arguments: Any, cooperative: bool,
 ) -> None:  # fmt: skip
     """`arguments` is an array of pointers to the arguments. A cooperative grid is resident as a whole or refused."""
-    sizes = [ctypes.c_uint(n) for n in (*grid, threads, 1, 1, dynamic_shared_bytes)]
+    sizes = _sizes(*grid, threads, 1, 1, dynamic_shared_bytes)
     if cooperative:
         call("cuLaunchCooperativeKernel", ctypes.c_void_p(function), *sizes, ctypes.c_void_p(stream), arguments)
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import threading
 import weakref
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from phobos.runtime.binding import Bound
 from phobos.runtime.compiling import CompiledKernel
 from phobos.runtime.conditions import bad_barrier
 from phobos.runtime.cuda import detection, driver
-from phobos.runtime.cuda.arguments import argument_of
+from phobos.runtime.cuda.calls import Call, Repeated
 from phobos.runtime.cuda.loading import locks
 from phobos.runtime.cuda.preparing import Ready, prepared
 from phobos.runtime.cuda.reports import MOST_PLACES, Channel
@@ -57,15 +56,15 @@ def launched(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
     return ready
 
 
-def run(ready: Ready, stream: int) -> None:
-    """Enqueue a prepared launch, in the context it was prepared in.
+def run(ready: Ready, stream: int, known: Repeated | None = None, *, is_current: bool = False) -> None:
+    """Enqueue a prepared launch, in the context it was prepared in; as what is `known` of it, where that is something.
 
     Threads may launch at once: what is kept of a device is touched under its own lock, so that no device waits for
-    another.
+    another. `is_current`: the stream is the current one of the device, and need not be looked at.
     """
     if not ready.work.workers:
         return
-    theirs = driver.device_of_stream(stream)
+    theirs = None if is_current else driver.device_of_stream(stream)
     if theirs is not None and theirs != ready.device:
         bound = ready.bound
         raise refusal(
@@ -73,7 +72,7 @@ def run(ready: Ready, stream: int) -> None:
             None, help="pass a stream of the arrays' device",
         )  # fmt: skip
     with locks[ready.device]:
-        _enqueue(ready, stream)
+        _enqueue(ready, stream, known)
 
 
 def synchronize(device: int | None = None) -> None:
@@ -87,10 +86,10 @@ def synchronize(device: int | None = None) -> None:
                     _look(key)
 
 
-def _enqueue(ready: Ready, stream: int) -> None:
+def _enqueue(ready: Ready, stream: int, known: Repeated | None) -> None:
     loaded = ready.loaded
     emitted = loaded.compiled.emitted
-    capture = driver.capture_of(stream)
+    capture = driver.capture_of(stream) if emitted.watched else None
     capturing = capture is not None
     if capturing and detection.looks(emitted):
         raise refusal(
@@ -111,14 +110,19 @@ def _enqueue(ready: Ready, stream: int) -> None:
         assert channel is not None
         _looking(ready, stream, channel, addresses)
         return
-    _send(ready, stream, channel, addresses, capturing, None)
+
+    def made() -> Call:
+        return Call(ready, channel, addresses)
+
+    call = made() if known is None else known.call(id(channel), made)
+    _send(ready, stream, channel, addresses, capturing, call)
 
 
 def _looking(ready: Ready, stream: int, channel: Channel, addresses: dict[str, int]) -> None:
     """A launch that looks for races: it is waited for, as its shadows are its own."""
     shadows = detection.Shadows(ready, channel, next(iter(addresses.values()), channel.barrier(0)), stream)
     try:
-        _send(ready, stream, channel, addresses, False, shadows)
+        _send(ready, stream, channel, addresses, False, Call(ready, channel, addresses, shadows))
         driver.synchronize_stream(stream)
         channel.races = shadows.seen()
         _look(id(channel))
@@ -127,22 +131,15 @@ def _looking(ready: Ready, stream: int, channel: Channel, addresses: dict[str, i
 
 
 def _send(
-    ready: Ready, stream: int, channel: Channel | None, addresses: dict[str, int], capturing: bool,
-    shadows: detection.Shadows | None,
-) -> None:  # fmt: skip
+    ready: Ready, stream: int, channel: Channel | None, addresses: dict[str, int], capturing: bool, call: Call
+) -> None:
     bound, loaded = ready.bound, ready.loaded
-    emitted = loaded.compiled.emitted
-    arguments = [argument_of(a, ready, channel, addresses, shadows) for a in emitted.arguments]
-    pointers = (ctypes.c_void_p * max(len(arguments), 1))(*(ctypes.addressof(a) for a in arguments))
-    grid = ready.work.launched
     try:
-        driver.launch(
-            loaded.function, grid, emitted.threads, emitted.dynamic_shared_bytes, stream, pointers, emitted.cooperative
-        )
+        call.send(stream)
     except driver.DriverError as error:
         raise refusal(
             bound.module, bound.unit, "not-resident" if error.status == 720 else None,
-            f"the driver refused to launch a grid of {grid} blocks: {error}", None,
+            f"the driver refused to launch a grid of {ready.work.launched} blocks: {error}", None,
         ) from None  # fmt: skip
     _used.add(ready.device)
     if channel is not None:
