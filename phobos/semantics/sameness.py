@@ -102,6 +102,8 @@ class CellValues:
         self._way: ir.Block | None = None  # of the store that is looked at,
         self._rounds: set[Atom] = set()  # loops on the way to it,
         self._growing: set[ir.Variable] = set()  # and what grows there
+        self._held: dict[ir.Variable, tuple[object, ...] | None] = {}  # by what is bound once, for that store
+        self._numbers: dict[tuple[object, ...], int] = {}  # of the keys made of keys: a name used twice is told once
         for statement in statements_in(program):
             match statement:
                 case ir.Define(variable=variable, value=value) if value is not None:
@@ -127,7 +129,7 @@ class CellValues:
                 firsts.append(self.values.poly(sub.first))
                 lengths.append(self.values.poly(sub.length))
         self._way = homes_of(self.program)[store].block
-        self._rounds, self._growing = set(), set()
+        self._rounds, self._growing, self._held = set(), set(), {}
         found = self._of(store.value, firsts, lengths, store)
         # What grows is one value at one place of the text: two stores of it are not told to be alike.
         return found if found is None or not self._growing else (*found, "at", id(store))
@@ -155,11 +157,13 @@ class CellValues:
                     return None
                 if variable in self._changes:
                     return ("grown", id(variable)) if self._grows(definition, firsts, lengths) else None
-                return self._of(definition.value, firsts, lengths, None)
+                if variable not in self._held:  # where one is not known, neither is the whole
+                    self._held[variable] = self._of(definition.value, firsts, lengths, None)
+                return self._held[variable]
             case ir.Convert(operand=operand):
                 inner = self._of(operand, firsts, lengths, at)
                 dtype = getattr(expression.type, "dtype", "")
-                return None if inner is None else ("convert", dtype, inner)
+                return None if inner is None else self._numbered(("convert", dtype, inner))
             case ir.UnaryOp(op=op) | ir.BinaryOp(op=op):
                 return self._together(("op", op), expression, firsts, lengths, at)
             case ir.BuiltinCall(name=name) if name in ELEMENTWISE:
@@ -221,7 +225,11 @@ class CellValues:
         at: ir.Statement | None,
     ) -> tuple[object, ...] | None:
         parts = [self._of(child, firsts, lengths, at) for child in children_of(expression)]
-        return None if any(part is None for part in parts) else (*head, *parts)
+        return None if any(part is None for part in parts) else self._numbered((*head, *parts))
+
+    def _numbered(self, key: tuple[object, ...]) -> tuple[object, ...]:
+        """A short key in place of one that holds others, equal where it is."""
+        return "number", self._numbers.setdefault(key, len(self._numbers))
 
     def _index(self, poly: Poly, firsts: list[Poly], lengths: list[Poly]) -> tuple[object, ...] | None:
         if self._alike(poly):
