@@ -16,11 +16,11 @@ from phobos.semantics import ir
 from phobos.semantics.cells import Cells, conditions_of
 from phobos.semantics.concrete import plain_atoms
 from phobos.semantics.conditions import opaques, polys
-from phobos.semantics.conflicts import MOST_PAIRS
 from phobos.semantics.copying import Copier, copied, joined
 from phobos.semantics.flow import FREE, Reach, flow_of
 from phobos.semantics.footprints import Footprint, footprints_of
 from phobos.semantics.grid import Grid, grid_of
+from phobos.semantics.groups import MOST_PAIRS
 from phobos.semantics.masks import sure_grid_facts
 from phobos.semantics.poly import Atom, Poly
 from phobos.semantics.program import Program

@@ -63,15 +63,10 @@ class PhaseWrites:
         key = statement, access
         known = self._meanings.get(key)
         if known is None:
-            starts = self._flow.starts
-            ways = [
-                (index, tuple(way.key for way in self._flow.reached(starts[index]).get(statement, ())))
-                for index in sorted(self._flow.phases_with(statement))
-            ]
             # The place of an access that was made here (the cell of an atomic) is that of its statement.
             place = self._values.context(statement if isinstance(statement, ir.Atomic) else access)
             axes = tuple((first.key, length.key) for first, length in axes_of(self._values, access))
-            known = self._meanings[key] = (axes, id(place), tuple(ways))
+            known = self._meanings[key] = (axes, id(place), tuple(self._flow.ways(statement).items()))
         return known
 
     def reach(self, reader: ir.Statement, tensor: ir.Tensor, access: ir.Access | None) -> bool:
@@ -103,11 +98,10 @@ class PhaseWrites:
     def _may_write(
         self, reader: ir.Statement, access: ir.Access | None, writer: ir.Store | ir.Atomic, own: bool
     ) -> bool:
-        starts = self._flow.starts
-        for index in self._flow.phases_with(reader) & self._flow.phases_with(writer):
-            reached = self._flow.reached(starts[index])
-            for mine in reached.get(reader, ()):
-                for theirs in reached.get(writer, ()):
+        written = self._flow.ways(writer)
+        for start, ways in self._flow.ways(reader).items():
+            for mine in ways:
+                for theirs in written.get(start, ()):
                     if access is None or not self._apart(access, mine, writer, theirs, own):
                         return True
         return False

@@ -178,7 +178,7 @@ def test_every_file_begins_by_saying_what_it_knows() -> None:
 
 
 LONG = 600
-LONGER = {"conflicts", "shards"}  # one analysis each, in one walk
+LONGER = {"shards"}  # one analysis, in one walk
 
 
 def test_a_file_is_as_long_as_one_can_keep_in_mind() -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from phobos.semantics import (
     apart,
+    between,
     conflicts,
     divergences,
     evaluator,
@@ -23,6 +24,7 @@ from phobos.semantics import (
     flow,
     grid,
     grid_constants,
+    groups,
     ir,
     knowledge,
     levels,
@@ -43,7 +45,7 @@ from tests.truth.generator import Sample, generate
 from tests.truth.judge import Verdict, judge
 
 Patch = tuple[object, str, object]
-analysis, walk, compared, pair = uniformity.Uniformity, flow._Walk, conflicts._Conflicts, twoblocks.Pair
+analysis, walk, compared, pair = uniformity.Uniformity, flow._Walk, groups.Groups, twoblocks.Pair
 
 
 # --- the steps, and what is left where one is not taken ------------------------------------------------
@@ -60,10 +62,10 @@ def _no_cause(self, statement, env, head, assigned, trips, breaks, whole=analysi
     whole(self, statement, env, head, assigned, None, unsplit)
 
 
-def _no_next_round(self, statement, rounds, given, whole=walk._round):
-    if rounds[-1][1] in (flow.NEXT, flow.LATER):
+def _no_next_round(self, statement, at, whole=walk._round):
+    if at.rounds[-1][1] in (flow.NEXT, flow.LATER):
         return frozenset({"fall"})
-    return whole(self, statement, rounds, given)
+    return whole(self, statement, at)
 
 
 def _no_inlining(self, statement, env, splits, whole=analysis._statement):
@@ -89,14 +91,14 @@ def _apart_for_good(self, statement, env, splits, whole=analysis._if):
     return falls, left
 
 
-def _boundless(self, group, reach, whole=compared._cells):
+def _boundless(self, group, reach, whole=compared.cells):
     cells = whole(self, group, reach)
     if cells is None:
         return None
     return Cells(cells.axes, tuple(Poly.of(1 << 40) for _ in cells.extents), cells.context, cells.reach)
 
 
-def _unguarded(self, group, reach, whole=compared._cells):
+def _unguarded(self, group, reach, whole=compared.cells):
     cells = whole(self, group, reach)
     if cells is None:
         return None
@@ -113,10 +115,10 @@ def _bounds_vary(self, statement, env):
     return variation
 
 
-def _through_barriers(self, statement, rounds, given, whole=walk._statement):
+def _through_barriers(self, statement, at, whole=walk._statement):
     if isinstance(statement, ir.Barrier):
-        return frozenset({"fall"}), [given]
-    return whole(self, statement, rounds, given)
+        return frozenset({"fall"}), (at,)
+    return whole(self, statement, at)
 
 
 def _path_that_went_on(self, env, falls, exits):
@@ -158,8 +160,8 @@ STEPS: dict[str, tuple[Patch, ...]] = {
     "a barrier ends a phase": ((walk, "_statement", _through_barriers),),
     "the gcd test": ((pair, "_never_meet", lambda self, gap, mine, theirs: False),),
     "negative coefficients": ((twoblocks, "never_negative", _any_sign),),
-    "masks end a span at the extent": ((compared, "_cells", _boundless),),
-    "guards around an access": ((compared, "_cells", _unguarded),),
+    "masks end a span at the extent": ((compared, "cells", _boundless),),
+    "guards around an access": ((compared, "cells", _unguarded),),
     "functions are inlined": ((analysis, "_statement", _no_inlining),),
     "both sides of `&&`": ((expression_values, "all_of", _right_side_only),),
     "both sides of `||`": ((expression_values, "any_of", _right_side_only),),
@@ -173,8 +175,8 @@ STEPS: dict[str, tuple[Patch, ...]] = {
     ),
     "no more blocks than cells": ((grid, "_caps", lambda program, values: ()),),
     "stores of one value": (
-        (compared, "_value", lambda self, statement: ("own", id(statement))),
-        (compared, "_one_value_by_cell", lambda self, a, b: False),
+        (compared, "_stored", lambda self, statement: ("own", id(statement))),
+        (compared, "are_one_number_by_cell", lambda self, a, b: False),
         (witness._Rehearsed, "happens", _as_arithmetic_says),
     ),
     "what is read is written in other rounds": ((compared, "_is_proved_steady", compared._is_steady),),
@@ -186,7 +188,7 @@ STEPS: dict[str, tuple[Patch, ...]] = {
         (divergences, "parting_of", lambda program: traces.Parting(frozenset(), 0)),
     ),
     "atomics order what stands before and behind them": (
-        (compared, "_ordered", lambda self, a, b, mine: None),
+        (between.Between, "_ordered", lambda self, one, other, mine: None),
         (rehearsed_launch, "ordered", lambda *_: False),
     ),
     "promises": ((knowledge.Knowledge, "divisor_of_atom", lambda self, atom, promises=None: 1),),

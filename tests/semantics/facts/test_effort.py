@@ -25,6 +25,7 @@ from phobos.semantics import (
 from phobos.semantics import module as modules
 from phobos.semantics.conditions import too_large
 from phobos.semantics.flow import MOST_FRESH, MOST_STEPS, Flow
+from phobos.semantics.groups import Groups
 from phobos.semantics.poly import MOST_NESTED, Poly, too_deep
 from phobos.semantics.uniformity import uniformity_of
 
@@ -277,14 +278,14 @@ def test_a_grid_or_a_loop_as_large_as_a_number_can_be_is_not_written_down(
 def test_ways_into_one_phase_are_bounded_however_deep_loops_nest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each loop around three barriers made four times as many: ten deep, a check took a quarter of an hour."""
     looked_at: list[object] = []
-    whole = conflicts._Conflicts._loops_of
+    whole = Groups.loops_of
 
-    def counted(self: conflicts._Conflicts, start: object) -> object:
+    def counted(self: Groups, start: object) -> object:
         looked_at.append(start)
         assert len(looked_at) < 200_000
         return whole(self, start)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(conflicts._Conflicts, "_loops_of", counted)
+    monkeypatch.setattr(Groups, "loops_of", counted)
     depth = 10
     head = "".join(f"for i{n} in range(p * 4 + {n}, N, ctx.blocks.x * 4) {{\n" for n in range(depth))
     stores = ("X[i9 :+ 4] = Y[i0 :+ 4]", "Y[i9 :+ 4] = X[i1 :+ 4]", "X[i2 :+ 4] = Y[i9 :+ 4]")
