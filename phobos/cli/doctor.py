@@ -103,22 +103,38 @@ def _compiler() -> dict[str, Any]:
 
     try:
         major, minor = nvrtc.version()
+        known = nvrtc.architectures()
     except nvrtc.CompilerMissing as error:
-        return _found("compiler", "absent", str(error).split(";")[0], f"pip install 'phobos-tools[{_extra('nvrtc')}]'")
-    known = nvrtc.architectures()
-    return _found(
-        "compiler", "works", f"NVRTC {major}.{minor} at {nvrtc.location()}, for sm_{known[0]} to sm_{known[-1]}",
-        version=[major, minor],
-    )  # fmt: skip
+        state = "absent" if nvrtc.location() is None else "broken"
+        return _found("compiler", state, str(error).split(";")[0], f"pip install 'phobos-tools[{_extra('nvrtc')}]'")
+    said = f"NVRTC {major}.{minor} at {nvrtc.location()}, for sm_{known[0]} to sm_{known[-1]}"
+    state, mend, of_driver = "works", "", _of_driver()
+    if of_driver and major > of_driver[0]:
+        state = "broken"
+        said += f": its code is for drivers of CUDA {major}, and this one is for CUDA {of_driver[0]}.{of_driver[1]}"
+        rid = "pip uninstall -y nvidia-cuda-nvrtc && " if _version("nvidia-cuda-nvrtc") else ""
+        mend = f"{rid}pip install 'phobos-tools[{_extra('nvrtc')}]'"
+    return _found("compiler", state, said, mend, version=[major, minor])
 
 
 def _devices() -> list[dict[str, Any]]:
+    from phobos.runtime.cuda import driver
+
+    broken = driver.is_broken()
+    try:
+        why = driver.trouble()
+        if not why:
+            return _cards()
+    except driver.DriverError as error:
+        broken, why = True, f"the CUDA driver does not answer: {error}"
+    mend = "nvidia-smi    says why; where the driver was updated, reboot" if broken else ""
+    return [_found("GPU", "broken" if broken else "absent", f"{why}: kernels run in the reference runtime", mend)]
+
+
+def _cards() -> list[dict[str, Any]]:
     from phobos.codegen import cards, nvrtc
     from phobos.runtime.cuda import driver
 
-    why = driver.trouble()
-    if why:
-        return [_found("GPU", "absent", f"{why}: kernels run in the reference runtime")]
     said = "CUDA {}.{}".format(*driver.version())
     found = []
     for device in range(driver.device_count()):
@@ -127,8 +143,8 @@ def _devices() -> list[dict[str, Any]]:
         sms = driver.attribute(device, driver.ATTRIBUTE_MULTIPROCESSORS)
         text = f"cuda:{device} {driver.device_name(device)}, {arch}, {sms} multiprocessors, driver for {said}"
         state, mend = "works", ""
-        if (major, minor) < (7, 5):
-            state, text = "broken", f"{text}: kernels need sm_75 or newer"
+        if (major, minor) < cards.OLDEST:
+            state, text = "broken", f"{text}: kernels need {cards.arch_of(*cards.OLDEST)} or newer"
         elif not driver.attribute(device, driver.ATTRIBUTE_COOPERATIVE):
             state, text = "broken", f"{text}: it has no cooperative launches, which barriers need"
         else:
@@ -144,10 +160,18 @@ def _devices() -> list[dict[str, Any]]:
 
 def _extra(kind: str) -> str:
     """The extra whose CUDA the driver can run."""
+    of_driver = _of_driver()
+    return "gpu12" if of_driver and of_driver[0] < 13 else kind
+
+
+def _of_driver() -> tuple[int, int] | None:
+    """The CUDA that the driver is for, where there is one."""
     from phobos.runtime.cuda import driver
 
-    old = driver.library() is not None and driver.version()[0] < 13
-    return "gpu12" if old else kind
+    try:
+        return driver.version()
+    except driver.DriverError:
+        return None
 
 
 def _cupy() -> dict[str, Any]:
@@ -163,7 +187,13 @@ def _cupy() -> dict[str, Any]:
             "CuPy", "broken", f"{' and '.join(wheels)} are installed together and overwrite each other",
             f"pip uninstall -y {' '.join(wheels)} && pip install {fitting}",
         )  # fmt: skip
-    return _found("CuPy", "works", f"{wheels[0]} {_version(wheels[0])}")
+    said, of_driver = f"{wheels[0]} {_version(wheels[0])}", _of_driver()
+    if wheels[0] == "cupy-cuda13x" and of_driver and of_driver[0] < 13:
+        return _found(
+            "CuPy", "broken", f"{said}: it is for drivers of CUDA 13, and this one is for CUDA {of_driver[0]}",
+            f"pip uninstall -y {wheels[0]} && pip install 'phobos-tools[{_extra('gpu')}]'",
+        )  # fmt: skip
+    return _found("CuPy", "works", said)
 
 
 def _server() -> dict[str, Any]:

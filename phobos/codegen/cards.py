@@ -27,6 +27,7 @@ class Limits:
     shared_unit_bytes: int
 
 
+OLDEST = (7, 5)  # compute capability that kernels are compiled for
 STATIC_SHARED_BYTES = STATIC_BYTES  # what a kernel may use without opting in to more, on every card
 REGISTER_UNIT = 256  # registers are given to a warp in multiples of this
 PARTITIONS = 4  # of a multiprocessor; each has a quarter of the registers

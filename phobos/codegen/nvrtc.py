@@ -152,7 +152,11 @@ def _library() -> Any:
         library = ctypes.CDLL(path)
     except OSError as error:
         raise CompilerMissing(f"the CUDA compiler library at {path} cannot be loaded: {error}") from error
-    library.nvrtcGetErrorString.restype = ctypes.c_char_p
+    try:
+        library.nvrtcGetErrorString.restype = ctypes.c_char_p
+        _ = library.nvrtcGetCUBIN
+    except AttributeError as error:
+        raise CompilerMissing(f"the library at {path} is no NVRTC of CUDA 11.8 or newer: {error}") from error
     return library
 
 

@@ -29,6 +29,10 @@ def chosen(asked: str) -> tuple[str, str]:
 
         if location() is None:
             return "cpu", f"reference runtime: {said}, but NVRTC is not installed (pip install 'phobos-tools[nvrtc]')"
+        from phobos.codegen.cards import OLDEST
+
+        if cuda.capability(0) < OLDEST:
+            return "cpu", f"reference runtime: {said}, but kernels need sm_{OLDEST[0]}{OLDEST[1]} or newer"
         return "cuda:0", said
     count, said = driver()
     number = 0 if asked == "cuda" else int(asked.removeprefix("cuda:"))

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import ctypes.util
 import json
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 
 import phobos
-from phobos.cli import main
+from phobos.cli import doctor, main
 from phobos.codegen import nvrtc
+from phobos.runtime import device
+from phobos.runtime.cuda import driver
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 STAGED = str(EXAMPLES / "staged.ph")
@@ -186,6 +190,71 @@ def test_doctor_says_what_works(capsys: pytest.CaptureFixture[str]) -> None:
     made = json.loads(printed(capsys, "doctor", "--json"))
     assert {check["part"] for check in made["checks"]} >= {"phobos", "reference", "compiler", "GPU", "CuPy", "cache"}
     assert all(check["state"] in ("works", "absent", "broken") for check in made["checks"])
+
+
+class Driver:
+    """A driver library that starts with a status, and whose every other answer is an error."""
+
+    def __init__(self, start: int) -> None:
+        self.start = start
+
+    def cuGetErrorString(self, status: int, text: Any) -> int:
+        text._obj.value = b"made up"
+        return 0
+
+    def cuDeviceGetCount(self, count: Any) -> int:
+        return 3
+
+    cuDriverGetVersion = cuDeviceGetCount
+
+
+@pytest.mark.parametrize("start", [803, 0])
+def test_doctor_says_what_is_wrong_with_a_driver(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, start: int
+) -> None:
+    """One that did not start was no problem, and one that failed later was the end of the doctor."""
+    library = Driver(start)
+    monkeypatch.setattr(driver, "_opened", lambda: (library, start))
+    monkeypatch.setattr(driver, "library", lambda: None if start else library)
+    driver.device_count.cache_clear()
+    checks = {check["part"]: check for check in json.loads(printed(capsys, "doctor", "--json"))["checks"]}
+    driver.device_count.cache_clear()
+    assert checks["GPU"]["state"] == "broken" and "nvidia-smi" in checks["GPU"]["mend"]
+    said = {803: "does not start: made up (803)", 0: "cuDeviceGetCount: made up (3)"}
+    assert said[start] in checks["GPU"]["said"]
+
+
+@needs_nvrtc
+def test_doctor_names_the_extra_that_fits_the_driver(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "version", lambda: (12, 2))
+    monkeypatch.setattr(nvrtc, "version", lambda: (13, 0))
+    monkeypatch.setattr(doctor, "_version", lambda name: "14.2" if name == "cupy-cuda13x" else None)
+    checks = {check["part"]: check for check in json.loads(printed(capsys, "doctor", "--json"))["checks"]}
+    for part in ("compiler", "CuPy"):
+        assert checks[part]["state"] == "broken" and "gpu12" in checks[part]["mend"], checks[part]
+    assert "drivers of CUDA 13, and this one is for CUDA 12.2" in checks["compiler"]["said"]
+    monkeypatch.setattr(nvrtc, "version", lambda: (12, 9))
+    checks = {check["part"]: check for check in json.loads(printed(capsys, "doctor", "--json"))["checks"]}
+    assert checks["compiler"]["state"] == "works"
+
+
+def test_a_library_that_is_no_compiler_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    nvrtc._library.cache_clear()
+    monkeypatch.setattr(nvrtc, "location", lambda: ctypes.util.find_library("c"))
+    with pytest.raises(nvrtc.CompilerMissing, match="is no NVRTC"):
+        nvrtc.version()
+    nvrtc._library.cache_clear()
+
+
+def test_a_card_that_is_too_old_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "driver", lambda: (1, "An old card answers"))
+    monkeypatch.setattr(nvrtc, "location", lambda: "here")
+    for capability, chosen in (((7, 0), "cpu"), ((7, 5), "cuda:0")):
+        monkeypatch.setattr(driver, "capability", lambda number, found=capability: found)
+        where, why = device.chosen("auto")
+        assert where == chosen and ("need sm_75" in why) == (chosen == "cpu")
 
 
 @needs_nvrtc

@@ -68,7 +68,14 @@ def trouble() -> str:
     found, status = _opened()
     if found is None:
         return "no CUDA driver is installed"
-    return "the CUDA driver sees no GPU" if status == NO_DEVICE else f"the CUDA driver does not start (error {status})"
+    if status == NO_DEVICE:
+        return "the CUDA driver sees no GPU"
+    return f"the CUDA driver does not start: {_said(found, status)}"
+
+
+def is_broken() -> bool:
+    """Whether a driver is installed and does not start."""
+    return _opened()[0] is not None and _opened()[1] not in (0, NO_DEVICE)
 
 
 def call(name: str, *arguments: object) -> None:
@@ -78,10 +85,14 @@ def call(name: str, *arguments: object) -> None:
         raise DriverError(trouble(), NO_DEVICE)
     status = getattr(driver, name)(*arguments)
     if status:
-        text = ctypes.c_char_p()
-        driver.cuGetErrorString(status, ctypes.byref(text))
-        said = (text.value or b"unknown error").decode()
-        raise DriverError(f"{name}: {said} ({status})", status)
+        raise DriverError(f"{name}: {_said(driver, status)}", status)
+
+
+def _said(driver: Any, status: int) -> str:
+    """What the driver says of a status, and its number."""
+    text = ctypes.c_char_p()
+    driver.cuGetErrorString(status, ctypes.byref(text))
+    return f"{(text.value or b'unknown error').decode()} ({status})"
 
 
 # --- devices and contexts -------------------------------------------------------------------------------
