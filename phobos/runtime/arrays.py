@@ -89,7 +89,7 @@ def describe(name: str, given: Any) -> Given:
         if library_of(given) == "torch" and hasattr(given, "data_ptr"):
             given = _plain_tensor(name, given)
             if given.device.type == "cuda":
-                return _from_attributes(given)
+                return _from_attributes(name, given)
         interface = getattr(given, "__cuda_array_interface__", None)
         if isinstance(interface, dict):
             return _from_interface(name, given, interface)
@@ -142,6 +142,8 @@ def _plain_tensor(name: str, given: Any) -> Any:
                 "torch.no_grad()"
             )
         given = given.detach()
+    if given.is_nested:
+        raise LaunchError(f"argument `{name}` is nested: pass one of its tensors, or what `.to_padded_tensor(0)` gives")
     if str(given.layout) != "torch.strided":
         raise LaunchError(f"argument `{name}` has the layout {given.layout}: pass what its `.to_dense()` gives")
     if _tensor_type(given) is None:
@@ -161,13 +163,40 @@ def _tensor_type(given: Any) -> str | None:
     return NAMES.get(str(given.dtype).removeprefix("torch."))
 
 
-def _from_attributes(given: Any) -> Given:
+def _from_attributes(name: str, given: Any) -> Given:
     """A tensor of PyTorch on a GPU, which shows bf16, and what it records, by no interface."""
     dtype = _tensor_type(given)
     assert dtype is not None
     strides = tuple(int(step) * SIZES[dtype] for step in given.stride())
     shape, device = tuple(map(int, given.shape)), f"cuda:{given.device.index}"
-    return Given(given, shape, dtype, strides, device, given.data_ptr(), True)
+    pointer = given.data_ptr()
+    if not pointer and 0 not in shape:  # it stands for a tensor, while something is traced
+        raise _nowhere(name, shape)
+    return Given(given, shape, dtype, strides, device, pointer, True)
+
+
+def _nowhere(name: str, shape: object) -> LaunchError:
+    return LaunchError(f"argument `{name}` of shape {shape} has no memory: its address is 0")
+
+
+def read(given: Any) -> Any:
+    """The number that an array of no axis holds, of any library. What is none stays what it is.
+
+    Raises ValueError where it lies on a device and the work there is being captured, which reading would end.
+    """
+    if not hasattr(given, "item"):
+        return given
+    library = library_of(given)
+    place: Any = getattr(given, "device", None)
+    if library == "cupy" or (library == "torch" and place.type == "cuda"):
+        number = place.id if library == "cupy" else place.index
+        from phobos.runtime.cuda import driver
+        from phobos.runtime.cuda.streams import stream_of
+
+        with driver.on(number):
+            if driver.capture_of(stream_of(None, library, number)) is not None:
+                raise ValueError("it lies on a GPU, and a graph is being captured there")
+    return given.item()
 
 
 def _unknown_type(name: str, dtype: object) -> LaunchError:
@@ -229,8 +258,8 @@ def _from_interface(name: str, given: Any, interface: dict[str, Any]) -> Given:
     shape = tuple(interface["shape"])
     strides = interface.get("strides")
     pointer, read_only = interface["data"]
-    if pointer is None and 0 not in shape:
-        raise LaunchError(f"argument `{name}` of shape {shape} has no memory: its address is None")
+    if not pointer and 0 not in shape:
+        raise _nowhere(name, shape)
     device = getattr(given, "device", None)
     number = getattr(device, "id", getattr(device, "index", None))
     if number is None and isinstance(device, int):
@@ -238,7 +267,7 @@ def _from_interface(name: str, given: Any, interface: dict[str, Any]) -> Given:
     if number is None and hasattr(given, "__dlpack_device__"):
         number = given.__dlpack_device__()[1]
     if number is None:
-        number = _asked(pointer)
+        number = _asked(name, pointer)
     stream = None if library_of(given) else interface.get("stream")  # those two say which one is current
     return Given(
         given, shape, dtype, tuple(strides) if strides else _contiguous(shape, SIZES[dtype]), f"cuda:{number}",
@@ -246,14 +275,17 @@ def _from_interface(name: str, given: Any, interface: dict[str, Any]) -> Given:
     )  # fmt: skip
 
 
-def _asked(pointer: int) -> int:
-    """The device of an array that does not say it: of its memory, else (an empty array) of the current context."""
+def _asked(name: str, pointer: int) -> int:
+    """The device of an array that does not say it: of its memory, else (an empty array) of the current context. Raises
+    LaunchError where that memory is the host's."""
     from phobos.runtime.cuda import driver
 
     found = driver.device_of_pointer(pointer) if pointer else None
     if found is None:
-        found = driver.current_device()
-    return found or 0
+        found = driver.current_device() or 0
+        if pointer and driver.is_of_the_host(pointer, found):
+            raise LaunchError(f"argument `{name}` says that it lies on a GPU, but CUDA does not know its memory")
+    return found
 
 
 def _exported(name: str, given: Any, device: str) -> Given:

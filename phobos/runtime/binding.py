@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from phobos.diagnostic import Span
 from phobos.errors import LaunchError
-from phobos.runtime.arrays import Given, describe, is_array, said_by
+from phobos.runtime.arrays import Given, describe, is_array, read, said_by
 from phobos.runtime.faults import refusal
 from phobos.semantics import ir
 from phobos.semantics.program import Program
@@ -114,18 +114,22 @@ def _match(
         if len(positional) <= len(needed):
             slots = needed
     if len(positional) > len(slots):
+        besides = ", ".join(f"`{name}`" for name in names if name in named)
+        said = f"{len(positional)} arguments given by position, but {shown} takes {len(slots)}"
         raise refusal(
-            module, unit, None, f"{len(positional)} arguments given by position, but {shown} takes {len(slots)}", None
-        )
+            module, unit, None, f"{said} besides {besides}, given by name" if besides else said, None,
+            help="options, such as `grid`, are given by name",
+        )  # fmt: skip
     arguments = dict(zip(slots, positional))
     for name, given in named.items():
         if name not in names:
             from phobos.language.near import nearest
+            from phobos.runtime.options import LaunchOptions
 
-            near = nearest(name, names)
+            near = nearest(name, (*names, *LaunchOptions.__annotations__))
             raise refusal(
                 module, unit, None, f"{shown} has no parameter `{name}`", None,
-                help=f"did you mean `{near}`?" if near else None,
+                help=f"did you mean `{near}`?" if near else "options are `grid`, `stream` and the like",
             )  # fmt: skip
         arguments[name] = given
     missing = [name for name in names if name not in arguments and name not in barriers]
@@ -173,12 +177,12 @@ def _scalar(module: Module, unit: Unit, parameter: ir.ScalarParam, given: Any) -
     dtype = parameter.dtype
 
     def wrong() -> LaunchError:
-        said = f"argument `{parameter.name}` is {given!r}, the kernel declares {dtype}"
+        said = f"argument `{parameter.name}` is {_shown(given)}, the kernel declares {dtype}"
         kind = "a number" if dtype in _FLOATS else "True or False" if dtype == "bool" else "a whole number"
         return refusal(module, unit, None, said, parameter.span, help=f"pass {kind}")
 
     try:
-        number = given.item() if hasattr(given, "item") else given
+        number = read(given)
     except Exception as error:  # an array without data, or one whose data cannot be waited for: its library knows
         said = f"argument `{parameter.name}` cannot be read as a number: {said_by(error)}"
         raise refusal(module, unit, None, said, parameter.span, help="pass a number of the host") from None
@@ -201,10 +205,22 @@ def _scalar(module: Module, unit: Unit, parameter: ir.ScalarParam, given: Any) -
     low, high = (0, (1 << bits) - 1) if dtype == "u8" else (-(1 << bits - 1), (1 << bits - 1) - 1)
     if not low <= number <= high:
         raise refusal(
-            module, unit, None, f"argument `{parameter.name}` is {number}, which {dtype} cannot hold", parameter.span,
-            help=f"it holds {low} to {high}",
+            module, unit, None, f"argument `{parameter.name}` is {_shown(number)}, which {dtype} cannot hold",
+            parameter.span, help=f"it holds {low} to {high}",
         )  # fmt: skip
     return number
+
+
+def _shown(given: object) -> str:
+    """A value in a message: a number of thousands of digits is cut, and one that Python refuses to print is named."""
+    from reprlib import Repr
+
+    short = Repr()
+    short.maxlong = short.maxother = short.maxstring = 60
+    try:
+        return short.repr(given)
+    except Exception:
+        return f"of type {type(given).__name__}"
 
 
 def _extents(

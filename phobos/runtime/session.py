@@ -401,7 +401,7 @@ def _verify(request: Request, done: _Done, given: Arguments, options: LaunchOpti
     arrays = {name: held.copy() for name, held in given.arrays.items()}
     named = {**arrays, **given.numbers}
     constants = done.plan.constants if on_gpu else dict(options.constants)
-    grid = done.plan.grid if on_gpu else options.grid
+    grid = done.plan.grid if on_gpu and 0 not in done.plan.grid else options.grid
     if done.bound.program.is_persistent and grid is not None:
         grid = grid[:1] if isinstance(grid, tuple) else grid
     again = LaunchOptions(tuple(sorted(constants.items())), grid, options.resident, None, None, None, options.timeout)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy
 import pytest
 
+from phobos.cli import main
 from phobos.errors import CheckError, LaunchError
 from phobos.lowering import hazards
+from phobos.runtime import device as devices
 from phobos.runtime.cuda import launch as cuda_launch
 from phobos.runtime.kernel import kernel
 from tests.codegen import host
@@ -143,7 +146,7 @@ def test_tiles_around_48_kib(device: FakeDriver) -> None:
 
 def test_two_streams_have_barrier_words_of_their_own(device: FakeDriver) -> None:
     made = kernel(read("examples/staged.ph"))
-    for stream in (11, 12, 11):
+    for stream in (0x1100, 0x1200, 0x1100):
         made(HostArray(floats(1, 4096)), stream=stream)
     words = {channel.barrier(0) for channel in cuda_launch._channels.values()}
     assert len(words) == 2
@@ -154,7 +157,7 @@ def test_captured_graphs_have_barrier_words_of_their_own(device: FakeDriver) -> 
     made = kernel(read("examples/staged.ph"))
     for capture in (None, 7, 7, 8, None):
         device.capture = capture
-        made(HostArray(floats(1, 4096)), stream=11)
+        made(HostArray(floats(1, 4096)), stream=0x1100)
     words = {channel.barrier(0) for channel in cuda_launch._channels.values()}
     assert len(words) == 3
 
@@ -165,7 +168,7 @@ def test_while_a_graph_is_captured_nothing_waits_and_the_word_is_left_ready(
     from phobos.runtime.cuda import driver
 
     made = kernel(read("examples/staged.ph"))
-    made(HostArray(floats(1, 4096)), stream=11)
+    made(HostArray(floats(1, 4096)), stream=0x1100)
     device.capture = 1
 
     def waited(*_: object) -> None:
@@ -175,9 +178,9 @@ def test_while_a_graph_is_captured_nothing_waits_and_the_word_is_left_ready(
     monkeypatch.setattr(driver, "synchronize_stream", waited)
     x = floats(1, 4096)
     for _ in range(20):
-        made(HostArray(x), stream=11)
+        made(HostArray(x), stream=0x1100)
     bar = numpy.zeros(2, numpy.int32)
-    made(HostArray(x), HostArray(bar), stream=11)
+    made(HostArray(x), HostArray(bar), stream=0x1100)
     assert bar[0] in (0, -(2**31)) and bar[1] == 0
 
 
@@ -223,3 +226,17 @@ def test_loops_longer_than_registers_are_not_unrolled_wholly() -> None:
     text = "kernel k(X: tensor<f32>[N]) {\nX[ctx.block.x * 64 :+ %d] = 1.0\n}\n"
     assert "#pragma unroll 8\n" not in kernel(text % 65536).compile(target="sm_80").cuda
     assert "#pragma unroll 8\n" in kernel(text % 1048576).compile(target="sm_80").cuda
+
+
+@pytest.mark.parametrize("words", [["--set", "N=0"], ["--set", "N=0", "--schedule", "persistent-blocked"]])
+def test_nothing_is_compared_with_nothing(
+    device: FakeDriver, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path,
+    words: list[str],
+) -> None:  # fmt: skip
+    """The reference was asked for a grid of 0 blocks, which nobody may ask for."""
+    monkeypatch.setattr(devices, "driver", lambda: (1, "this machine answers"))
+    text = "kernel added(X: tensor<f32>[N]) {\n  let s = ctx.block.x * 64\n  X[s :+ 64] = X[s :+ 64] + 1.0\n}\n"
+    (tmp_path / "added.ph").write_text(text)
+    run = ["run", str(tmp_path / "added.ph"), "--device", "cuda", "--verify", "--arg", "X=zeros"]
+    assert main([*run, *words]) == 0
+    assert "verified X" in capsys.readouterr().out and device.launches == []

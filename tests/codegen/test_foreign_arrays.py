@@ -13,7 +13,7 @@ import pytest
 
 from phobos.errors import LaunchError
 from phobos.runtime.arrays import describe
-from phobos.runtime.cuda import driver
+from phobos.runtime.cuda import driver, streams
 from phobos.runtime.cuda.streams import stream_of
 from phobos.runtime.kernel import Kernel, kernel
 from tests.codegen import host
@@ -85,7 +85,8 @@ class Tensor:
         self.array, self.shape = memory, memory.shape
         self.device = type("device", (), {"type": "cuda", "index": 0})()
         self.dtype = f"torch.{memory.dtype.name}"
-        self.layout, self.requires_grad, self.negated = "torch.strided", False, False
+        self.layout, self.requires_grad = "torch.strided", False
+        self.is_nested, self.negated = False, False
         self.__dict__.update(more)
 
     def is_neg(self) -> bool:
@@ -127,7 +128,10 @@ WRONG: dict[str, tuple[Any, str]] = {
     "no data": (Tensor(ones(), device=NOWHERE, layout="torch.strided", dtype="torch.float8_e5m2"), "float8_e5m2"),
     "complex": (Interface(ones().astype(numpy.complex64)), "<c8.*convert to one of"),
     "a mask": (Interface(ones(), mask=Interface(ones())), "has a mask"),
-    "no address": (Interface(ones(), data=(None, False)), "has no memory: its address is None"),
+    "no address": (Interface(ones(), data=(None, False)), "has no memory: its address is 0"),
+    "nothing there": (Interface(ones(), data=(0, False)), "has no memory: its address is 0"),
+    "a tensor that stands for one": (Tensor(ones(), data_ptr=lambda: 0), "has no memory: its address is 0"),
+    "several in one": (Tensor(ones(), is_nested=True), "is nested"),
     "no shape": (Interface(ones(), shape=None), "cannot be read as an array: KeyError: 'shape'"),
     "another byte order": (Interface(ones(), typestr=">f4"), ">f4"),
     "a capsule of a type of its own": (Capsule(ones().astype(numpy.uint16)), "uint16, which no tensor can have"),
@@ -209,12 +213,12 @@ def test_an_array_says_which_stream_it_is_worked_on(device: FakeDriver, axpy: Ke
     sent: list[int] = []
     launch = driver.launch
     monkeypatch.setattr(driver, "launch", lambda *given: (sent.append(given[4]), launch(*given)))
-    axpy(Interface(ones(), stream=41), Interface(ones()), 1.0)
-    axpy(Interface(ones(), stream=41), Interface(ones(), stream=41), 1.0)
-    assert sent == [41, 41] and device.waits == []
-    axpy(Interface(ones(), stream=41), Interface(ones(), stream=43), 1.0)
-    axpy(Interface(ones(), stream=41), Interface(ones()), 1.0, stream=47)
-    assert sent == [41, 41, 41, 47] and device.waits == [43, 41]
+    axpy(Interface(ones(), stream=0x4100), Interface(ones()), 1.0)
+    axpy(Interface(ones(), stream=0x4100), Interface(ones(), stream=0x4100), 1.0)
+    assert sent == [0x4100, 0x4100] and device.waits == []
+    axpy(Interface(ones(), stream=0x4100), Interface(ones(), stream=0x4300), 1.0)
+    axpy(Interface(ones(), stream=0x4100), Interface(ones()), 1.0, stream=0x4700)
+    assert sent == [0x4100, 0x4100, 0x4100, 0x4700] and device.waits == [0x4300, 0x4100]
 
 
 # --- what is remembered -----------------------------------------------------------------------------------------
@@ -224,8 +228,11 @@ def card(array: numpy.ndarray) -> LikeCupy:
     return LikeCupy(array, 0)
 
 
-def test_a_number_in_the_memory_of_a_device_is_read_at_every_launch(device: FakeDriver, axpy: Kernel) -> None:
+def test_a_number_in_the_memory_of_a_device_is_read_at_every_launch(
+    device: FakeDriver, axpy: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It was remembered by its address: a launch went on with the number that had been there before."""
+    monkeypatch.setattr(streams, "stream_of", lambda given, library, number: 0)
     x, y, a = ones(), numpy.zeros(100, numpy.float32), numpy.full((), 2, numpy.float32)
     number = card(a)
     number.item = a.item  # type: ignore[attr-defined]
@@ -233,6 +240,9 @@ def test_a_number_in_the_memory_of_a_device_is_read_at_every_launch(device: Fake
     a[...] = 3
     axpy(card(x), card(y), number, stream=0)
     numpy.testing.assert_array_equal(y, 5.0)
+    device.capture = 1
+    with pytest.raises(LaunchError, match=r"argument `a` cannot be read as a number: .* a graph is being captured"):
+        axpy(card(x), card(y), number, stream=0)
 
 
 def test_a_zero_with_another_sign_is_another_number(device: FakeDriver, axpy: Kernel) -> None:
@@ -290,9 +300,10 @@ class Event:
 @pytest.mark.parametrize(
     ("given", "handle"),
     [
-        (7, 7), (numpy.int64(7), 7), (Stream(ptr=7), 7), (Stream(cuda_stream=7), 7), (Stream(handle=None, ptr=7), 7),
-        (Stream(handle=driver.ctypes.c_void_p(7)), 7), (Stream(handle=driver.ctypes.c_void_p(0)), 0),
-        (Stream(__cuda_stream__=lambda: (0, 7)), 7), (Stream(__cuda_stream__=(0, 7)), 7),
+        (7000, 7000), (numpy.int64(7000), 7000), (0, 0), (driver.PER_THREAD_STREAM, 2), (Stream(ptr=7000), 7000),
+        (Stream(cuda_stream=7000), 7000), (Stream(handle=None, ptr=7000), 7000),
+        (Stream(handle=driver.ctypes.c_void_p(7000)), 7000), (Stream(handle=driver.ctypes.c_void_p(0)), 0),
+        (Stream(__cuda_stream__=lambda: (0, 7000)), 7000), (Stream(__cuda_stream__=(0, 7000)), 7000),
     ],
 )  # fmt: skip
 def test_streams_of_any_library(given: object, handle: int) -> None:
@@ -300,7 +311,7 @@ def test_streams_of_any_library(given: object, handle: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "given", [-1, 1 << 64, True, 1.5, "7", object(), Event(), Stream(handle=print), Stream(__cuda_stream__=3)]
+    "given", [-1, 3, 4095, 1 << 64, True, 1.5, "7", object(), Event(), Stream(handle=print), Stream(__cuda_stream__=3)]
 )
 def test_what_is_no_stream_is_refused(given: object) -> None:
     """The driver follows whatever address it is given: an event's was taken for a stream's."""

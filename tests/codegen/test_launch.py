@@ -232,9 +232,9 @@ def test_a_launch_is_known_again_with_its_own_barrier_alone(
 def test_a_barrier_tensor_in_use_on_another_stream_is_refused(device: FakeDriver) -> None:
     bar = numpy.zeros(2, numpy.int32)
     made = kernel(read("examples/staged.ph"))
-    made(HostArray(floats(1, 4096)), HostArray(bar), stream=11)
+    made(HostArray(floats(1, 4096)), HostArray(bar), stream=0x1100)
     with pytest.raises(LaunchError, match="in use"):
-        made(HostArray(floats(1, 4096)), HostArray(bar), stream=12)
+        made(HostArray(floats(1, 4096)), HostArray(bar), stream=0x1200)
 
 
 GATHERED = """

@@ -5,20 +5,23 @@ The cards of these tests are not alike, and whatever is done on the wrong one fa
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import numpy
 import pytest
 
 from phobos.errors import KernelFault, LaunchError
+from phobos.runtime.arrays import describe
 from phobos.runtime.cuda import driver, launch
 from phobos.runtime.cuda import host as cuda_host
 from phobos.runtime.kernel import kernel
 from phobos.runtime.options import LaunchOptions
 from tests.codegen import host
 from tests.codegen.compare import read
-from tests.codegen.two_cards import MULTIPROCESSORS, PER_MULTIPROCESSOR, LikeCupy, TwoCards
+from tests.codegen.two_cards import MULTIPROCESSORS, PER_MULTIPROCESSOR, CardArray, LikeCupy, TwoCards
 
 pytestmark = pytest.mark.skipif(host.COMPILER is None, reason="no C++ compiler (g++)")
 
@@ -96,6 +99,25 @@ def test_arrays_on_two_devices_are_refused_by_name(cards: TwoCards) -> None:
     with pytest.raises(LaunchError, match=r"`Y` is on cuda:1, `X` is on cuda:0.*bring them to one device"):
         kernel(DOUBLED)(cards.array(0, floats(8)), cards.array(1, floats(8)))
     assert not cards.launches
+
+
+def test_memory_that_no_card_knows_is_refused_by_name(cards: TwoCards) -> None:
+    """An array may say that it lies on a card while its address is the host's: the launch was the context's end."""
+    known, unknown = cards.array(0, numpy.ones(100, numpy.float32)), CardArray(numpy.ones(100, numpy.float32))
+    with pytest.raises(LaunchError, match="argument `X` says that it lies on a GPU, but CUDA does not know its memory"):
+        kernel(DOUBLED)(unknown, known)
+    driver.attribute.cache_clear()
+    cards.pageable = True
+    assert describe("X", unknown).device == "cuda:0"
+
+
+def test_a_forked_process_is_told_why_nothing_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = SimpleNamespace(cuDeviceGetCount=lambda *_: 3, cuGetErrorString=lambda *_: 0)
+    monkeypatch.setattr(driver, "library", lambda: library)
+    for by, said in (([os.getpid()], r"\(3\)$"), ([1], "forked after CUDA had started")):
+        monkeypatch.setattr(driver, "_opened_by", by)
+        with pytest.raises(driver.DriverError, match=said):
+            driver.call("cuDeviceGetCount")
 
 
 def test_a_stream_of_the_other_device_is_refused(cards: TwoCards) -> None:

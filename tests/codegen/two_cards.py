@@ -38,7 +38,8 @@ class TwoCards:
         self.emitted: dict[bytes, Emitted] = {}
         self.functions: dict[int, Emitted] = {}
         self.current = threading.local()
-        self._next = 1000
+        self.pageable = False  # whether the cards read memory of the host that nobody told them of
+        self._next = 0x1000
         self._lock = threading.Lock()
         self.primaries = [self._new(0), self._new(1)]
         for device, context in enumerate(self.primaries):
@@ -139,6 +140,7 @@ class TwoCards:
             driver.ATTRIBUTE_MAJOR: CAPABILITIES[device][0],
             driver.ATTRIBUTE_MINOR: CAPABILITIES[device][1],
             driver.ATTRIBUTE_COOPERATIVE: 1,
+            driver.ATTRIBUTE_PAGEABLE: int(self.pageable),
         }
         number._obj.value = known[which]
         return 0

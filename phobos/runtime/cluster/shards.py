@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from phobos.runtime.options import LaunchOptions
 
 REFERENCE = "reference runtime"
+SOMEWHERE = 4096  # the address of an array that is not here yet
 _TYPESTR = {
     "f16": "<f2", "bf16": "<V2", "f32": "<f4", "f64": "<f8", "i8": "|i1", "u8": "|u1", "i32": "<i4", "i64": "<i8",
     "bool": "|b1",
@@ -102,8 +103,8 @@ class _Shape:
         name = NAMES.get(array.dtype.name)
         typestr = array.dtype.str if name is None else _TYPESTR[name]
         self.__cuda_array_interface__ = {
-            "shape": tuple(int(n) for n in array.shape), "typestr": typestr, "data": (0, False), "strides": None,
-            "version": 3,
+            "shape": tuple(int(n) for n in array.shape), "typestr": typestr, "data": (SOMEWHERE, False),
+            "strides": None, "version": 3,
         }  # fmt: skip
 
 

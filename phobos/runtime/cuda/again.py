@@ -162,6 +162,8 @@ def _part(given: Any) -> tuple[Hashable, int | float | None] | None:
         if not shape or place.type != "cuda" or (given.requires_grad and loses_gradient(given)) or given.is_neg():
             return None
         pointer = given.data_ptr()
+        if not pointer:
+            return None
         return (pointer % WIDEST, shape, given.stride(), given.dtype, place.index), pointer
     if module == "cupy" and given.shape:
         pointer = given.data.ptr

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import sys
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ Context = Hashable  # names a context for as long as the process lives
 # names and numbers of cuda.h
 ATTRIBUTE_MULTIPROCESSORS = 16
 ATTRIBUTE_MAJOR, ATTRIBUTE_MINOR = 75, 76
-ATTRIBUTE_COOPERATIVE = 95
+ATTRIBUTE_PAGEABLE, ATTRIBUTE_COOPERATIVE = 88, 95
 FUNCTION_STATIC_SHARED, FUNCTION_LOCAL, FUNCTION_REGISTERS, FUNCTION_MAX_DYNAMIC_SHARED = 1, 3, 4, 8
 HOST_PORTABLE, HOST_MAPPED = 1, 2
 EVENT_NO_TIMING = 2
@@ -30,6 +31,7 @@ STREAM_NON_BLOCKING = 1
 CAPTURE_RELAXED = 2
 POINTER_DEVICE = 9
 NO_DEVICE = 100
+INVALID_VALUE, NOT_INITIALIZED = 1, 3
 LEGACY_STREAM, PER_THREAD_STREAM = 1, 2  # the first is stream 0 by another name
 DEFAULT_STREAMS = (0, LEGACY_STREAM, PER_THREAD_STREAM)
 
@@ -42,9 +44,13 @@ class DriverError(PhobosError):
         self.status = status
 
 
+_opened_by: list[int] = []  # the process that started the driver
+
+
 @functools.cache
 def _opened() -> tuple[Any | None, int]:
     """The driver library where one is installed, and the status with which it started."""
+    _opened_by.append(os.getpid())
     names = ("nvcuda.dll",) if sys.platform == "win32" else ("libcuda.so.1", "libcuda.so")
     for name in names:
         try:
@@ -85,7 +91,10 @@ def call(name: str, *arguments: object) -> None:
         raise DriverError(trouble(), NO_DEVICE)
     status = getattr(driver, name)(*arguments)
     if status:
-        raise DriverError(f"{name}: {_said(driver, status)}", status)
+        said = f"{name}: {_said(driver, status)}"
+        if status == NOT_INITIALIZED and os.getpid() not in _opened_by:
+            said += "; this process was forked after CUDA had started, and cannot use it: start it anew (spawn)"
+        raise DriverError(said, status)
 
 
 def _said(driver: Any, status: int) -> str:
@@ -211,6 +220,14 @@ def device_of_pointer(pointer: int) -> int | None:
         return None
     status = driver.cuPointerGetAttribute(ctypes.byref(number), POINTER_DEVICE, ctypes.c_uint64(pointer))
     return None if status else number.value
+
+
+def is_of_the_host(pointer: int, device: int) -> bool:
+    """Whether the driver does not know an address, and a device does not read memory that it does not know."""
+    driver = library()
+    assert driver is not None
+    status = driver.cuPointerGetAttribute(ctypes.byref(ctypes.c_int()), POINTER_DEVICE, ctypes.c_uint64(pointer))
+    return bool(status == INVALID_VALUE) and not attribute(device, ATTRIBUTE_PAGEABLE)
 
 
 def device_of_stream(stream: Handle) -> int | None:

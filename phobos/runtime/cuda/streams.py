@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from phobos.runtime.options import LaunchOptions
 
 
+PAGE = 4096  # bytes from address 0 on where nothing lies
+
+
 def stream_of(given: Any, library: str, device: int) -> int:
     """The handle of a stream: PyTorch's, CuPy's, Numba's, or a number; `library` says whose is current otherwise."""
     if given is None:
@@ -32,9 +35,15 @@ def stream_of(given: Any, library: str, device: int) -> int:
         raise LaunchError(
             f"`stream` is of type {type(given).__name__}: pass a CuPy or PyTorch stream, or its handle as a number"
         )
-    if not 0 <= handle < 1 << 64:
+    if not _can_be(handle):
         raise LaunchError(f"`stream` is {handle}, which is no handle: pass the stream itself, or leave it out")
     return handle
+
+
+def _can_be(handle: int) -> bool:
+    """Whether a number can be a stream's handle, an address but for those of the default streams: the driver follows
+    it, whatever is there."""
+    return handle in driver.DEFAULT_STREAMS or PAGE <= handle < 1 << 64
 
 
 def _handle(given: Any) -> int | None:
@@ -59,7 +68,7 @@ def stream_for(options: LaunchOptions, bound: Bound, device: int) -> int:
     """The handle of the stream that a launch with these options goes to, after the work on other streams that arrays
     say they are part of. Raises LaunchError."""
     library = library_of(bound)
-    told = list(dict.fromkeys(_told(held.stream) for held in bound.tensors.values() if held.stream is not None))
+    told = list(dict.fromkeys(_told(one) for held in bound.tensors.values() if (one := held.stream) and _can_be(one)))
     if options.stream is None and not library and told:
         stream = told[0]
     else:
