@@ -214,6 +214,8 @@ class _Pass:
                     reads = [*reads, replace(target, writes=False)]
                 if access.is_point:  # thread 0 does all of it
                     return [[*(replace(read, owner=_LEADER, tiled=True) for read in reads), target]]
+                if not own:  # a stretch reads of its own tensor what it may: see `stretches`
+                    return [[*reads, target]]
                 return self.stored(statement, reads, target)
             case ops.Reduce(source=source, result=result):
                 reads = self.reads(source, statement)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from phobos.lowering import ops, walk
 from phobos.lowering.flats import Flats
+from phobos.lowering.stretches import is_stretch, points_first
 from phobos.semantics import ir
 from phobos.semantics.program import Program
 from phobos.value import replace
@@ -47,6 +48,7 @@ def _statement(statement: ir.Statement, out: list[ir.Statement], block: Callable
             if not _sum_into(variable, op, value, statement, out):
                 out.append(replace(statement, value=_pull(value, out)))
         case ir.Store(value=value):
+            value = points_first(statement, out) if is_stretch(statement) else value
             out.append(replace(statement, value=_pull(value, out)))
         case ir.Evaluate() | ir.AssumeUniform():
             pass  # no effect

@@ -7,8 +7,10 @@ from math import prod
 from phobos.diagnostic import Span
 from phobos.language.builtins import BUILTINS
 from phobos.lowering import walk
+from phobos.lowering.stretches import is_stretch, read_elsewhere
 from phobos.semantics import ir
 from phobos.semantics.program import Program
+from phobos.semantics.values import values_of
 from phobos.value import value
 
 MOST_NESTED = 10  # loops inside one another: where threads wait is found by walking each twice, and what is in it
@@ -32,14 +34,12 @@ def missing(program: Program) -> list[Missing]:
     for statement in walk.statements(program.body):
         if isinstance(statement, ir.UnsupportedCall):
             found.append(_call(statement.name, statement.span))
-        if isinstance(statement, ir.Store) and not statement.access.is_point and _moves_a_stretch(statement):
-            found.append(
-                Missing(
-                    "a statement that reads its own tensor at another place, over a length known only when run",
-                    statement.span,
-                    "copy it in tiles of a fixed length",
-                )
-            )
+        if isinstance(statement, ir.Store) and is_stretch(statement):
+            views = {s.variable: s.access for s in walk.statements(program.body) if isinstance(s, ir.DefineView)}
+            elsewhere = read_elsewhere(statement, views, values_of(program))
+            if elsewhere is not None:
+                what = "a statement that reads its own tensor at another place, over a length known only when run"
+                found.append(Missing(what, elsewhere.span, "copy it in tiles of a fixed length"))
         found += _too_large(statement, program.launch.threads)
         for root in walk.expressions(statement):
             for one in walk.every(root):
@@ -92,37 +92,3 @@ def _call(name: str, span: Span) -> Missing:
     if name in BUILTINS:
         return Missing(f"`{name}` is known by name, and is not executed here", span, "checked, but not executable yet")
     return Missing(f"`{name}` is no function of this file and no built-in", span, "nothing of this name is known")
-
-
-def _moves_a_stretch(statement: ir.Store) -> bool:
-    """A store of runtime length whose value reads the stored tensor through another access."""
-    if all(sub.static is not None for sub in statement.access.subs if isinstance(sub, ir.SliceSub)):
-        return False
-    base = statement.access.base
-    return any(
-        isinstance(one, ir.Load) and one.access.base is base and not _same_place(one.access, statement.access)
-        for one in walk.every(statement.value)
-    )
-
-
-def _same_place(first: ir.Access, second: ir.Access) -> bool:
-    return all(_same(a, b) for a, b in zip(walk.subscripts(first), walk.subscripts(second), strict=True))
-
-
-def _same(a: ir.Expression, b: ir.Expression) -> bool:
-    match a, b:
-        case (ir.IntLiteral(value=x), ir.IntLiteral(value=y)):
-            return x == y
-        case (ir.DimRef(dim=x), ir.DimRef(dim=y)):
-            return x is y
-        case (ir.ConstantRef(constant=x), ir.ConstantRef(constant=y)):
-            return x is y
-        case (ir.ParamRef(param=x), ir.ParamRef(param=y)):
-            return x is y
-        case (ir.VariableRef(variable=x), ir.VariableRef(variable=y)):
-            return x is y and x.kind in ("let", "loop", "temp")
-        case (ir.BinaryOp(op=p, left=l1, right=r1), ir.BinaryOp(op=q, left=l2, right=r2)):
-            return p == q and _same(l1, l2) and _same(r1, r2)
-        case (ir.BlockIndex(axis=x), ir.BlockIndex(axis=y)) | (ir.GridExtent(axis=x), ir.GridExtent(axis=y)):
-            return x == y
-    return False

@@ -6,8 +6,9 @@ import numpy
 import pytest
 
 from phobos.lowering.options import Options
+from phobos.lowering.support import missing
 from tests.codegen import host
-from tests.codegen.compare import agree, emitted
+from tests.codegen.compare import agree, emitted, unit_of
 
 pytestmark = pytest.mark.skipif(host.COMPILER is None, reason="no C++ compiler (g++)")
 
@@ -598,3 +599,47 @@ def test_a_product_of_one_row_beside_a_tile_of_many(dtype: str, transposed: bool
         grid=(1, 1, 1),
         given={"A": numpy.arange(64 * 64).reshape(64, 64) % 7},
     )
+
+
+STRETCHES = {
+    "a point": "X[0 : N] = X[0 : N] - X[0]",
+    "a point that is added": "X[0 : N] += X[N - 1]",
+    "points that decide": "X[0 : N] = where(X[0] > 0.0 && X[1] < 3.0, X[0 : N], X[1] * 2.0)",
+    "the same cells by another name": "let m = N\n let v = X[0 : m]\n X[0 : N] = v * 2.0 - X[0 : N]",
+    "beside a slice that moves": "for i in range(0, 3) {\n Y[0 :+ 100] = Y[3 :+ 100]\n X[0 : N] = X[0 : N] % 4.0\n }",
+    "read around it": "for i in range(0, 3) {\n Y[0 :+ 100] = X[3 :+ 100]\n X[0 : N] = X[0 : N] + 1.0\n }",
+    "another row": "for i in range(0, 3) {\n Z[i :+ 1, 0 : N] = Z[i + 1 :+ 1, 0 : N] + Z[i :+ 1, 0 : N] - Z[i, 0]\n }",
+}
+
+
+@pytest.mark.parametrize("body", STRETCHES.values(), ids=STRETCHES.keys())
+def test_a_stretch_that_reads_of_its_own_tensor(body: str) -> None:
+    agree(
+        f"""
+        @launch(64)
+        kernel k(X: tensor<f32>[N], Y: tensor<f32>[N], Z: tensor<f32>[4, N]) {{
+          {body}
+        }}
+        """,
+        {"N": 263},
+        grid=(1, 1, 1),
+        given={"X": numpy.arange(263) % 5, "Y": numpy.arange(263), "Z": numpy.arange(4 * 263).reshape(4, 263) % 9},
+    )
+
+
+MOVED = {
+    "X[1 : N] = X[0 : N - 1]": "X[0 : N - 1]",
+    "let v = X[0 : N - 1]\n X[1 : N] = v": "v",
+    "X[0 : N] = gather(X, I[0 : N])": "X",
+    "Z[0 :+ 4, 0 : N] = Z[0 :+ 4, 0 : N] - Z[0 :+ 4, 0 :+ 1]": "Z[0 :+ 4, 0 :+ 1]",
+}
+
+
+@pytest.mark.parametrize(("body", "at"), MOVED.items())
+def test_a_stretch_that_reads_what_it_may_have_stored_is_refused(body: str, at: str) -> None:
+    text = f"kernel k(X: tensor<f32>[N], I: tensor<i32>[N], Z: tensor<f32>[4, N]) {{\n {body}\n}}\n"
+    module, unit = unit_of(text)
+    (one,) = missing(unit.program)
+    place = module.absolute(unit, one.span)
+    assert "reads its own tensor at another place" in one.what
+    assert text[place.start : place.end] == at

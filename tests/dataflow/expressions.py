@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from tests.dataflow.sample import (
     FLOATS,
+    NARROWER,
     PLAIN,
     TABLE,
     Bound,
@@ -308,7 +309,8 @@ class Expressions:
                 return Of(self.rng.choice((f"(-{one.text})", f"(~{one.text})")))
             case "where":
                 one, two_ = self.pair(shape, dtype, depth)
-                return Of(f"where({self.compared(shape, depth - 1)}, {one.text}, {two_.text})", larger(one, two_))
+                chosen = self.condition(0) if self.chance(0.2) else self.compared(shape, depth - 1)
+                return Of(f"where({chosen}, {one.text}, {two_.text})", larger(one, two_))
             case "choose":
                 one, two_ = self.pair(shape, dtype, depth)
                 if self.chance(0.3):
@@ -345,17 +347,21 @@ class Expressions:
                 return self.call(shape, dtype)
         return self.leaf(shape, dtype)
 
-    def pair(self, shape: Shape, dtype: str, depth: int) -> tuple[Of, Of]:
-        """One of the whole shape, one that may be smaller, in any order."""
-        found = [self.expression(shape, dtype, depth - 1), self.operand(shape, dtype, depth - 1)]
+    def pair(self, shape: Shape, dtype: str, depth: int, joins: bool = False) -> tuple[Of, Of]:
+        """One of the whole shape, one that may be smaller (and narrower, where it `joins`), in any order."""
+        found = [self.expression(shape, dtype, depth - 1), self.operand(shape, dtype, depth - 1, joins)]
         self.rng.shuffle(found)
         return found[0], found[1]
 
-    def operand(self, shape: Shape, dtype: str, depth: int) -> Of:
-        """What broadcasts to the shape."""
-        match self.weighted(same=4, scalar=2, row=1.5 * (len(shape) == 2), column=1.5 * (len(shape) == 2)):
+    def operand(self, shape: Shape, dtype: str, depth: int, joins: bool = False) -> Of:
+        """What broadcasts to the shape, and joins the type."""
+        narrow = [t for t in self.types if t in NARROWER.get(dtype, ())]
+        two = len(shape) == 2
+        match self.weighted(same=4, scalar=2, row=1.5 * two, column=1.5 * two, narrow=1.0 * bool(narrow) * joins):
             case "scalar" if dtype != "bool":
                 return self.scalar(dtype)
+            case "narrow":
+                return self.expression(shape, self.rng.choice(narrow), depth)
             case "row":
                 return self.expression((1, shape[-1]), dtype, depth)
             case "column":
@@ -363,7 +369,7 @@ class Expressions:
         return self.expression(shape, dtype, depth)
 
     def binary(self, shape: Shape, dtype: str, depth: int) -> Of:
-        one, other = self.pair(shape, dtype, depth)
+        one, other = self.pair(shape, dtype, depth, joins=True)
         if dtype in FLOATS:
             sign = self.rng.choice("+-*+-*%/")
             if sign == "%":
@@ -456,7 +462,7 @@ class Expressions:
     def function(self) -> None:
         """A function of tiles and a number that gives a tile."""
         outer = (self.lines, self.indent, self.scopes, self.tensors, self.left, self.loops, self.depth)
-        name = self.fresh("f")
+        name = self.fresh("h")
         dtype = self.rng.choice(self.numeric)
         shape = self.shape()
         other = self.rng.choice([shape, (1, shape[-1]) if len(shape) == 2 else shape])

@@ -11,6 +11,7 @@ from tests.codegen.compare import TYPES
 
 FLOATS = ("f16", "bf16", "f32", "f64")
 INTEGERS = ("i8", "u8", "i32", "i64")
+NARROWER = {"f32": ("f16", "bf16"), "f64": ("f32", "f16"), "i32": ("i8", "u8"), "i64": ("i32", "i8", "u8")}
 DIGITS = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}
 THREADS = (32, 64, 64, 96, 128, 128, 160, 192, 224, 256)
 ROWS = (1, 2, 3, 4, 5, 7, 8, 16, 16, 17, 32)

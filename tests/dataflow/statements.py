@@ -41,11 +41,12 @@ class Writer(Expressions):
         deep = self.depth < 3
         stores = [t for t in self.tensors if t.own]
         changing = [n for n in self.tiles() if n.changes]
-        products = self.products * 2.0 * deep * (not self.in_function)
+        products = self.products * 2.0 * deep * (not self.in_function and not self.loops)
         kind = self.weighted(
             define=4, view=2, store=4 * bool(stores), assign=4 * bool(changing), part=2 * bool(changing),
             point=1.5 * bool(changing), cell=1 * bool(stores), scalar=1.5, branch=1.5 * deep, loop=2.5 * deep,
-            carried=1.5 * bool(stores), whiles=0.8 * deep, atomic=0.4 * (not self.in_function), flat=0.8,
+            carried=1.2 * bool(stores), hop=1.2 * bool(stores), long=0.7 * bool(stores) * (not self.in_function),
+            whiles=0.8 * deep, atomic=0.4 * (not self.in_function), flat=0.8,
             walk=1.5 * bool(self.walks), across=1.0 * deep * self.single * bool(stores),
             given=0.6 * bool(stores) * (not self.in_function), matmul=products, attend=products,
             sum=1.0 * deep, approximate=0.7 * (not self.in_function), leave=0.15 * self.may_leave,
@@ -97,6 +98,9 @@ class Writer(Expressions):
 
     def _assign(self) -> None:
         one = self.rng.choice([n for n in self.tiles() if n.changes])
+        if one.dtype != "bool" and self.chance(0.08):
+            self.line(f"{one.name} = {self.fit(self.scalar(one.dtype), one.dtype).text}")
+            return
         if one.dtype in INTEGERS and self.chance(0.4):
             self.line(f"{one.name} {self.rng.choice('+-*')}= {self.operand(one.shape, one.dtype, 1).text}")
             return
@@ -157,7 +161,8 @@ class Writer(Expressions):
         floats = [t for t in self.types if t in FLOATS]
         if floats and self.chance(0.5):
             dtype = self.rng.choice(floats)
-            loaded = self.load_point(dtype)
+            held = [t for t in self.tiles() if t.dtype == dtype and not t.view]
+            loaded = self.point(self.rng.choice(held)) if held and self.chance(0.5) else self.load_point(dtype)
             if loaded is not None:
                 self.line(f"let {name} = {loaded}")
                 self.define(Name(name, dtype, ()))
@@ -263,6 +268,75 @@ class Writer(Expressions):
             if self.chance(0.4):
                 self.nested(2)
 
+    def _hop(self) -> None:
+        """A loop whose rounds move over a tensor in a way of their own, and read around where they store."""
+        one = self.rng.choice([t for t in self.tensors if t.own])
+        wide = self.rng.choice(self.columns) if len(one.extents) == 2 else 0
+        length = self.rng.choice([n for n in (1, 4, 5, 8, 16, 16, 32, 40, 64) if n * 2 <= one.stretch] or [1])
+        unit = self.rng.choice((length, length, length, 1, length + 1, 2 * length))
+        name, rounds = self.fresh("i"), self.rng.randint(2, 6)
+        text, of = self.rng.choice((
+            (f"({name} / 2)", lambda i: i // 2), (f"({name} % 3)", lambda i: i % 3), (f"{name}", lambda i: i),
+            (f"({name} * {name} / 3)", lambda i: i * i // 3), (f"({name} ^ 1)", lambda i: i ^ 1),
+            (f"(TAB[{name}] & 3)", lambda i: 3), (f"({name} >> 1)", lambda i: i >> 1),
+            (f"(({name} + n) / 2)", lambda i: (i + 3) // 2),
+        ))  # fmt: skip
+        if self.in_function and ("TAB" in text or " n)" in text):
+            return
+        most = max(of(i) for i in range(rounds)) * unit
+        room = one.stretch - length - most
+        if room < 0:
+            return
+        there = f"{text} * {unit}" if self.chance(0.5) else f"{most} - {text} * {unit}"
+        shift, back = self.rng.randint(0, room), self.rng.randint(0, room)
+        if self.chance(0.5):
+            shift = 0
+        if self.chance(0.5):
+            back = min(room, self.rng.choice((length, length + 4, length // 2, unit)))
+        with self.block(f"for {name} in range(0, {rounds})"):
+            if self.chance(0.5):
+                held = self.fresh("s")
+                self.line(f"let {held} = {there}")
+                there = held
+            across = f", {self.slice_of((wide,), one.extents[1:], one.dims[1:])}" if wide else ""
+            read = f"{one.name}[{one.base} + {back} + {there} :+ {length}{across}]"
+            if self.chance(0.3):
+                held = self.fresh("v")
+                self.line(f"{self.rng.choice(('let', 'var'))} {held} = {read}")
+                read = held
+            self._updates(
+                f"{one.name}[{one.base} + {shift} + {there} :+ {length}{across}]",
+                read,
+                (length, wide) if wide else (length,),
+                one.dtype,
+            )
+            if self.chance(0.3):
+                self.nested(1)
+
+    def _long(self) -> None:
+        """A statement over a length that is known when it runs."""
+        one = self.rng.choice([t for t in self.tensors if t.own])
+        held = [t for t in self.tensors if t.dtype == one.dtype and t.dims[1:] == one.dims[1:]]
+        held = [t for t in held if len(t.extents) == len(one.extents)]
+        if len(one.extents) == 1:
+            if not self.single:
+                return
+            spans = [f"0 : {one.dims[0]}"] * 2 if self.chance(0.5) else [f"1 : {one.dims[0]}", f"0 : {one.dims[0]} - 1"]
+            rows = [""] * 3
+        else:
+            spans = [f"0 : {one.dims[1]}"] * 2 if self.chance(0.5) else [f"1 : {one.dims[1]}", f"0 : {one.dims[1]} - 1"]
+            height = self.rng.choice([n for n in self.heights if n <= one.stretch] or [1])
+            rows = [f"{one.base} + {self.index(0, one.stretch - height)} :+ {height}, " for _ in range(3)]
+        self.rng.shuffle(spans)
+        target = f"{one.name}[{rows[0]}{spans[0]}]"
+        parts = [f"{self.rng.choice(held).name}[{rows[n]}{self.rng.choice(spans)}]" for n in (1, 2)]
+        if one.dtype == "bool":
+            self.line(f"{target} = ({parts[0]} != {parts[1]})")
+        elif one.dtype in INTEGERS:
+            self.line(f"{target} {self.rng.choice(('', '', '+'))}= ({parts[0]} {self.rng.choice('+-*')} {parts[1]})")
+        else:
+            self.line(f"{target} = round({parts[0]} {self.rng.choice('+-*')} {parts[1]}) % 8.0")
+
     def _walk(self) -> None:
         """Blocks take turns over tensors: each touches the cells of its own turns alone."""
         length = self.rng.choice(self.walks)[1]
@@ -327,7 +401,7 @@ class Writer(Expressions):
         )
         if shape[0] > one.stretch:
             return
-        name, result = self.fresh("f"), self.fresh("t")
+        name, result = self.fresh("h"), self.fresh("t")
         dims = ", ".join("KL"[: len(shape)])
         across = f", 0 :+ {shape[1]}" if two else ""
         shift = self.index(0, one.stretch - shape[0])
