@@ -13,6 +13,8 @@ from phobos.cli import main
 from phobos.errors import CheckError, LaunchError
 from phobos.lowering import hazards
 from phobos.runtime import device as devices
+from phobos.runtime.cuda import driver
+from phobos.runtime.cuda import host as cuda_host
 from phobos.runtime.cuda import launch as cuda_launch
 from phobos.runtime.kernel import kernel
 from tests.codegen import host
@@ -226,6 +228,22 @@ def test_loops_longer_than_registers_are_not_unrolled_wholly() -> None:
     text = "kernel k(X: tensor<f32>[N]) {\nX[ctx.block.x * 64 :+ %d] = 1.0\n}\n"
     assert "#pragma unroll 8\n" not in kernel(text % 65536).compile(target="sm_80").cuda
     assert "#pragma unroll 8\n" in kernel(text % 1048576).compile(target="sm_80").cuda
+
+
+def test_host_arrays_that_do_not_fit_are_told_by_name(device: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = driver.DriverError("cuMemAlloc_v2: out of memory (2)", driver.OUT_OF_MEMORY)
+    given: list[int] = []
+
+    def allocate(size: int) -> int:
+        if given:
+            raise full
+        given.append(size)
+        return device.allocate(size)
+
+    monkeypatch.setattr(driver, "allocate", allocate)
+    bound = kernel(ADDED).bound((floats(64, 64), floats(64, 64)), {}, {})
+    with pytest.raises(LaunchError, match="<text>:4: argument `Y` takes 16 KiB, and cuda:0 has 1 GiB free"):
+        cuda_host.moved(bound, 0)
 
 
 @pytest.mark.parametrize("words", [["--set", "N=0"], ["--set", "N=0", "--schedule", "persistent-blocked"]])

@@ -168,7 +168,10 @@ def test_no_launch_that_may_hang_is_without_a_limit(
     for options in ({}, {"timeout": 0}):
         plan = kernel(SKIPPED).plan(HostArray(floats(8)), grid=2, unchecked=True, **options)
         assert plan.timeout_s == 60.0 and "unchecked" in plan.timeout_source
+        assert plan.notes == ("unchecked: launched in spite of PH203 (line 7)",)
     made = kernel(read("examples/staged.ph"))
+    plan = made.plan(HostArray(floats(1, 4096)), unchecked=True)
+    assert not any("unchecked" in note for note in plan.notes)
     assert made.plan(HostArray(floats(1, 4096))).timeout_s is None
 
 

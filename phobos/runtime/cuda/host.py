@@ -11,7 +11,9 @@ from phobos.runtime.cuda import driver, launch
 from phobos.runtime.cuda.memory import DeviceArray
 from phobos.runtime.cuda.streams import stream_for
 from phobos.runtime.device import number_of
+from phobos.runtime.faults import refusal
 from phobos.runtime.plan import Plan
+from phobos.runtime.sizes import size
 from phobos.value import value
 
 if TYPE_CHECKING:
@@ -62,8 +64,22 @@ def run(
 
 
 def moved(bound: Bound, device: int) -> tuple[dict[str, DeviceArray], Bound]:
-    """Host arrays copied to a device: the copies by tensor name, and the arguments with them."""
-    copies = {name: DeviceArray(held.array, device) for name, held in bound.tensors.items()}
+    """Host arrays copied to a device: the copies by tensor name, and the arguments with them. Raises LaunchError where
+    they do not fit into its memory."""
+    copies: dict[str, DeviceArray] = {}
+    for name, held in bound.tensors.items():
+        try:
+            copies[name] = DeviceArray(held.array, device)
+        except driver.DriverError as error:
+            if error.status != driver.OUT_OF_MEMORY:
+                raise
+            with driver.on(device):
+                left = size(driver.free_bytes())
+            raise refusal(
+                bound.module, bound.unit, None,
+                f"argument `{name}` takes {size(held.array.nbytes)}, and cuda:{device} has {left} free",
+                bound.program.tensors[name].span, help="take smaller sizes for this run",
+            ) from None  # fmt: skip
     there = bind(bound.module, bound.unit, bound.program, (), {**copies, **bound.params})
     # The type of a bf16 array has no name in the interface that carries it.
     tensors = {name: replace(held, dtype=bound.tensors[name].dtype) for name, held in there.tensors.items()}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from phobos.errors import LaunchError
 from phobos.lowering.options import MULTIPLE, RACES, Options
+from phobos.runtime import gate
 from phobos.runtime.arrays import SIZES, Given
 from phobos.runtime.binding import Bound, barrier_tensors, bind
 from phobos.runtime.conditions import met
@@ -30,6 +31,7 @@ from phobos.runtime.scheduling import form_of_one, notes_of, possible, schedule_
 from phobos.semantics.fusion import FusedProgram
 from phobos.semantics.program import Program
 from phobos.semantics.schedules import Work
+from phobos.syntax.lines import line_at
 from phobos.value import value
 
 if TYPE_CHECKING:
@@ -135,7 +137,7 @@ def prepared(kernel: Kernel, bound: Bound, options: LaunchOptions) -> Ready:
             timeout_s=timeout,
             timeout_source=source,
             checks=tuple(checks),
-            notes=(*placement.notes, *notes, *notes_of(work, schedule.l2_group, held)),
+            notes=(*_in_spite_of(kernel, options), *placement.notes, *notes, *notes_of(work, schedule.l2_group, held)),
             l2_group=schedule.l2_group,
             workers=work.workers,
             tiles=work.blocks,
@@ -251,6 +253,13 @@ def _fitting(bound: Bound, loaded: Loaded) -> None:
             f"{loaded.registers} registers a thread and {loaded.shared_bytes} bytes of shared memory", None,
             help="choose smaller tiles, or fewer threads with `@launch`",
         )  # fmt: skip
+
+
+def _in_spite_of(kernel: Kernel, options: LaunchOptions) -> list[str]:
+    """What an unchecked launch is told of the errors that would have stopped it."""
+    against = gate.stopping(kernel.findings, on_device=True) if options.unchecked else []
+    places = [f"{finding.code} (line {line_at(kernel.text, finding.span.start)})" for finding in against]
+    return [f"unchecked: launched in spite of {', '.join(dict.fromkeys(places))}"] if places else []
 
 
 def _timeout(kernel: Kernel, options: LaunchOptions, loaded: Loaded) -> tuple[float | None, str]:
