@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
 
@@ -137,13 +137,17 @@ def kernel_name(text: str) -> str:
     return text
 
 
-def files_apart(files: Mapping[str, str]) -> None:
-    """Of options and the files they write. Raises InputError where two are one file, and one would be lost."""
+def files_apart(files: Mapping[str, str], sources: Iterable[str] = ()) -> None:
+    """Of options and the files they write. Raises InputError where two are one file, and one would be lost, or where
+    one is among the `sources`, which hold kernels."""
     from phobos.errors import InputError
 
     seen: dict[str, str] = {}
+    own = {os.path.realpath(source) for source in sources}
     for option, path in files.items():
         place = os.path.realpath(path)
+        if place in own and os.path.isfile(place):
+            raise InputError(f"{option} would write over {path}, where the kernels are: give another file")
         if place in seen and (os.path.isfile(place) or not os.path.exists(place)):
             raise InputError(f"{seen[place]} and {option} both write {path}: give each a file of its own")
         seen[place] = option

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from phobos.check import registry
 from phobos.check.configuration import DEFAULT, Configuration, from_file, of_file, words_of
 from phobos.check.project import Source, find, read, read_stdin, write
-from phobos.cli.arguments import add_order, assignment, kernel_name, order_for, positive, use_colour
+from phobos.cli.arguments import add_order, assignment, files_apart, kernel_name, order_for, positive, use_colour
 from phobos.cli.output import document
 from phobos.cli.progress import Progress
 from phobos.diagnostic import SEVERITIES, Diagnostic, Severity
@@ -120,6 +120,11 @@ def check_once(arguments: argparse.Namespace) -> int:
     sources, unreadable = sources_of(arguments, configuration_of)
     if unreadable and not sources:
         return 2
+    written = {
+        "--output-file": arguments.output_file, "--write-baseline": arguments.write_baseline, "--plot": arguments.plot,
+    }  # fmt: skip
+    if any(written.values()):
+        files_apart({option: path for option, path in written.items() if path}, [source.name for source in sources])
     if arguments.fix or arguments.diff:
         from phobos.cli.change import fix
 

@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from phobos.check.project import write
-from phobos.cli.arguments import add_order, add_schedule, assignment, kernel_name, order_for
+from phobos.cli.arguments import add_order, add_schedule, assignment, files_apart, kernel_name, order_for
 from phobos.cli.launches import demand_names, one_of
 from phobos.cli.output import document
 from phobos.errors import InputError
@@ -52,6 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
     from phobos.codegen import cards
     from phobos.runtime.kernel import load
 
+    if arguments.output is not None:
+        files_apart({"-o": arguments.output}, [arguments.file])
     try:
         arch = cards.target(arguments.target).arch
     except cards.UnknownTarget as error:

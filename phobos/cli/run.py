@@ -90,7 +90,7 @@ def _outputs(arguments: argparse.Namespace) -> None:
         if path.endswith(".npz"):
             raise InputError(f"--out {name}={path}: a tensor is saved as .npy, which holds one array")
         seen.add(name)
-    files_apart({f"--out {name}": path for name, path in arguments.out})
+    files_apart({f"--out {name}": path for name, path in arguments.out}, [arguments.file])
 
 
 def _one(arguments: argparse.Namespace, kernels: Kernels, header: Run) -> Report:

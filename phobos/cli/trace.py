@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     from phobos.runtime.tracing.run import ROOM, asked
 
     files = {f"--{name}": path for name, path in (("out", arguments.out), ("plot", arguments.plot)) if path}
-    files_apart(files)
+    files_apart(files, [arguments.file])
     for path in files.values():
         writable(path)
     kernels, headers = launches(arguments)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from phobos.cli.arguments import device, grid, positive, seconds, seed, use_colour
+from phobos.cli.arguments import device, files_apart, grid, positive, seconds, seed, use_colour
 from phobos.cli.launches import add_kernel, add_what, kernel_for, launches, names_given, names_of, option
 from phobos.cli.output import document
 from phobos.errors import CheckError, InputError
@@ -65,6 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     from phobos.runtime.tuning.tuning import How
 
     if arguments.plot:
+        files_apart({"--plot": arguments.plot}, [arguments.file])
         writable(arguments.plot)
     how = How(
         grid=arguments.grid or None, resident=arguments.resident, schedules=arguments.schedule,

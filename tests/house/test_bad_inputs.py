@@ -160,6 +160,18 @@ def test_where_a_command_cannot_write(
         assert 1 <= len(err.splitlines()) <= 4, err
 
 
+@pytest.mark.parametrize("command", [name for name in WRITING if name not in ("init", "lsp")])
+def test_no_command_writes_over_the_kernels_it_reads(
+    command: str, folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """`phobos emit k.ph -o k.ph` was the end of the kernel."""
+    (folder / "link.ph").symlink_to("good.ph")
+    for path in ("good.ph", folder / "good.ph", "./link.ph"):
+        assert call(WRITING[command], Path(path)) == 2
+        assert "where the kernels are: give another file" in capfd.readouterr().err
+    assert (folder / "good.ph").read_text() == KERNEL
+
+
 PRINTING = {
     "check": ["check", "good.ph"],
     "check json": ["check", "good.ph", "--output-format", "json"],
