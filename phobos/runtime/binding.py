@@ -134,10 +134,14 @@ def _match(
         arguments[name] = given
     missing = [name for name in names if name not in arguments and name not in barriers]
     if missing:
+        from phobos.runtime.options import LaunchOptions
+
         parameter = next(p for p in program.parameters if p.name == missing[0])
+        hidden = next((name for name in missing if name in LaunchOptions.__annotations__), None)
         listed = ", ".join(f"`{name}`" for name in missing)
         raise refusal(
             module, unit, None, f"{shown} needs {listed}", parameter.span, label="no argument was given for this",
+            help=f"`{hidden}=` is an option of the launch: give the parameter by position" if hidden else None,
         )  # fmt: skip
     return {name: given for name, given in arguments.items() if not (name in barriers and given is None)}
 

@@ -155,6 +155,9 @@ class Kernels:
     def __repr__(self) -> str:
         return f"<kernels of {self._path}: {', '.join(self.names)}>"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Kernels, (self._path, self._text)
+
 
 class Kernel:
     """One kernel of a file. `k(x, ...)` launches it; keyword arguments that are no option name parameters.
@@ -175,6 +178,10 @@ class Kernel:
 
     def __repr__(self) -> str:
         return f"<kernel {self.name} of {self.path}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For another process: what was launched here is of no use there."""
+        return Kernel, (self.path, self.text, self.name, self.order)
 
     # --- what it is -----------------------------------------------------------------------------------------
 
@@ -357,7 +364,7 @@ class Kernel:
         options = asked(constants, grid, resident, schedule, l2_group, None, timeout)
         bound = self.bound(arguments, named, dict(options.constants))
         if bound.device != "cpu":
-            raise LaunchError(f"the reference runtime computes on NumPy arrays, these are on {bound.device}")
+            raise LaunchError(f"the reference runtime computes on NumPy arrays, these are on {bound.device}: copy them")
         return self._judged(self._prepared(bound, arguments, named, options), detect, scheduler, seed, step_limit)
 
     def _at(

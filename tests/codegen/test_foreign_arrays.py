@@ -3,7 +3,10 @@ and what of a launch may be remembered for the next one."""
 
 from __future__ import annotations
 
+import copy
+import pickle
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,7 +18,7 @@ from phobos.errors import LaunchError
 from phobos.runtime.arrays import describe
 from phobos.runtime.cuda import driver, streams
 from phobos.runtime.cuda.streams import stream_of
-from phobos.runtime.kernel import Kernel, kernel
+from phobos.runtime.kernel import Kernel, kernel, load
 from tests.codegen import host
 from tests.codegen.compare import read
 from tests.codegen.fake_device import FakeDriver, HostArray
@@ -23,6 +26,7 @@ from tests.codegen.two_cards import LikeCupy
 
 pytestmark = pytest.mark.skipif(host.COMPILER is None, reason="no C++ compiler (g++)")
 
+ROOT = Path(__file__).resolve().parents[2]
 AXPY = """
 @launch(64)
 kernel axpy(X: tensor<f32>[N], Y: tensor<f32>[N], a: f32) {
@@ -281,6 +285,16 @@ def test_things_of_a_library_that_are_no_arrays_are_refused_after_a_launch_as_be
     for library in ("torch", "cupy"):
         with pytest.raises(LaunchError, match="argument `X` is of type Odd"):
             axpy(type("Odd", (), {"__module__": library})(), card(ones()), 1.0, stream=0)
+
+
+def test_a_kernel_goes_to_another_process_after_a_launch_as_before(device: FakeDriver, axpy: Kernel) -> None:
+    """What it was launched with went along, and holds what cannot."""
+    axpy(card(ones()), card(ones()), 1.0, stream=0)
+    for made in (pickle.loads(pickle.dumps(axpy)), copy.deepcopy(axpy)):
+        y = ones()
+        made(ones(), y, 1.0)
+        assert (y == 2).all() and made.order == axpy.order
+    assert pickle.loads(pickle.dumps(load(str(ROOT / "examples/fused.ph")))).names == ("largest", "mean", "spread")
 
 
 # --- streams and steps ------------------------------------------------------------------------------------------

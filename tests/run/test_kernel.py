@@ -332,6 +332,15 @@ def test_torch_like_arrays_are_taken_through_dlpack() -> None:
     assert (y == 3).all()
 
 
+def test_a_parameter_called_like_an_option_is_given_by_position() -> None:
+    made = phobos.kernel("kernel k(X: tensor<f32>[N], stream: f32) {\n  X[ctx.block.x] = stream\n}\n")
+    x = ones(4)
+    made(x, 2.0)
+    assert (x == 2).all()
+    with pytest.raises(LaunchError, match=r"needs `stream`; `stream=` is an option of the launch: give .* by position"):
+        made(x, stream=3.0)
+
+
 def test_a_barrier_without_a_tensor_is_nothing_to_run() -> None:
     """The name is a parameter's, and hidden: a finding of the second group, but there is no program behind it."""
     text = """
