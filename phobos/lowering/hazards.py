@@ -244,6 +244,8 @@ class _Pass:
                     ]
                 if result in self.shared.places:
                     stages[-1] = [*stages[-1], self.whole(result, True, statement)]
+                if not isinstance(left.type, ir.TileT) or not isinstance(left.type.shape[-1], int):
+                    return [[touch for stage in stages for touch in stage]]  # K may be 0, and then nobody waits
                 return stages
             case _:
                 return [[t for root in walk.expressions(statement) for t in self.reads(root, None)]]

@@ -643,3 +643,24 @@ def test_a_stretch_that_reads_what_it_may_have_stored_is_refused(body: str, at: 
     place = module.absolute(unit, one.span)
     assert "reads its own tensor at another place" in one.what
     assert text[place.start : place.end] == at
+
+
+@pytest.mark.parametrize("flag", ["", "@tensorcore"])
+@pytest.mark.parametrize("k", [0, 20])
+def test_threads_wait_for_a_tile_behind_a_product_that_may_have_nothing_to_add(k: int, flag: str) -> None:
+    agree(
+        f"""
+        {flag}
+        @launch(64)
+        kernel k(A: tensor<f32>[32, K], B: tensor<f32>[K, 32], C: tensor<f32>[32, 32], D: tensor<f32>[32, 32]) {{
+          var t = C[0 :+ 32, 0 :+ 32]
+          t[3 :+ 4, 0 :+ 32] = 5.0
+          var acc: tile<f32>[32, 32] = 1.0
+          acc += dot(A[0 :+ 32, 0 : K], B[0 : K, 0 :+ 32])
+          D[0 :+ 32, 0 :+ 32] = transpose(t) + acc
+        }}
+        """,
+        {"K": k},
+        grid=(1, 1, 1),
+        given={"A": numpy.ones((32, k)), "B": numpy.ones((k, 32))},
+    )

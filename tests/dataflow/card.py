@@ -19,7 +19,7 @@ from phobos.runtime.cuda import launch
 from phobos.runtime.cuda.memory import DeviceArray
 from phobos.runtime.kernel import kernel
 from phobos.semantics.schedules import BLOCKED, INTERLEAVED
-from tests.dataflow.check import arrays_of, params_of, program_of, unlike, wanted
+from tests.dataflow.check import arrays_of, judged, params_of, unlike
 from tests.dataflow.generator import generate
 from tests.dataflow.sample import Sample
 
@@ -28,10 +28,10 @@ BROKEN = 9  # how a process ends whose context is gone
 
 def wrong_on_card(sample: Sample) -> str | None:
     """What a launch leaves otherwise than the reference; "" for nothing, None where it cannot be compared."""
-    program = program_of(sample)
-    want = program if isinstance(program, str) else wanted(sample, program)
-    if isinstance(program, str) or isinstance(want, str):
+    found = judged(sample)
+    if isinstance(found, str):
         return None
+    program, want = found
     there = {name: DeviceArray(array, 0) for name, array in arrays_of(sample, program).items()}
     how: dict[str, object] = {}
     if sample.workers and not program.is_persistent:

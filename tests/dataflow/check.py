@@ -28,7 +28,9 @@ from phobos.lowering.support import missing
 from phobos.runtime.reference.execute import Options as Execution
 from phobos.runtime.reference.execute import execute
 from phobos.runtime.reference.faults import Fault
+from phobos.semantics.grid import evaluate
 from phobos.semantics.module import analyse
+from phobos.semantics.obligations import obligations_of
 from phobos.semantics.program import Program
 from phobos.semantics.schedules import BLOCKED, INTERLEAVED, Schedule, Work, form_of, share_out
 from tests.codegen import compare, host
@@ -70,6 +72,13 @@ def program_of(sample: Sample) -> Program | str:
     return f"{wrong[0].code} {wrong[0].message}" if wrong else program
 
 
+def most_blocks(sample: Sample, program: Program) -> int:
+    """The launch refuses more."""
+    bounds = [o.bound for o in obligations_of(program) if o.kind == "grid-at-most" and o.bound is not None]
+    found = [evaluate(bound, sample.sizes) for bound in bounds]
+    return min((most for most in found if most is not None), default=sample.grid)
+
+
 def params_of(sample: Sample, program: Program) -> dict[str, object]:
     return {
         name: compare.TYPES[p.dtype](sample.params[name]) if p.dtype in TOLERANCES else sample.params[name]
@@ -94,17 +103,26 @@ def wanted(sample: Sample, program: Program) -> Arrays | str:
     return found[0]
 
 
-def prepared(sample: Sample) -> Made | str:
-    """What to compare, or why that cannot be: the kernel is wrong, or what it gives is left open."""
+def judged(sample: Sample) -> tuple[Program, Arrays] | str:
+    """What the reference leaves, or why nothing can be compared: the kernel is wrong, or what it gives is left open."""
     program = program_of(sample)
     if isinstance(program, str):
         return program
     lacking = missing(program)
     if lacking:
         return f"unsupported: {lacking[0].what}"
+    if sample.grid > most_blocks(sample, program):
+        return "more-blocks: masks are left out because the grid is smaller"
     want = wanted(sample, program)
-    if isinstance(want, str):
-        return want
+    return want if isinstance(want, str) else (program, want)
+
+
+def prepared(sample: Sample) -> Made | str:
+    """What to compare, or why that cannot be."""
+    found = judged(sample)
+    if isinstance(found, str):
+        return found
+    program, want = found
     work = None
     if sample.workers and not program.is_persistent:
         kind = BLOCKED if sample.seed % 2 else INTERLEAVED

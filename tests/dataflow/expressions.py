@@ -35,6 +35,7 @@ class Expressions:
     high = 1
     grid = 1
     may_leave = False
+    deepest: Tensor | None = None  # to be read alone, of a length that may be 0
     products = 0  # 1: a kernel for tensor cores
 
     def __init__(self, seed: int) -> None:
@@ -386,7 +387,9 @@ class Expressions:
             if not bound.fits(dtype):
                 one, other = self.fit(one, dtype), self.fit(other, dtype)
                 bound = result_of(sign, one.bound, other.bound)
-            return Of(f"({one.text} {sign} {other.text})", bound) if bound.fits(dtype) else one
+            if not bound.fits(dtype):
+                return self.leaf(shape, dtype)
+            return Of(f"({one.text} {sign} {other.text})", bound)
         match self.weighted(plain=5, bits=2, shift=1, divide=1):
             case "plain":
                 return Of(f"({one.text} {self.rng.choice('+-*')} {other.text})")
@@ -440,6 +443,8 @@ class Expressions:
         kind = self.rng.choice([k for k in kinds if k in self.types] or [kinds[0]])
         turned = self.chance(0.4)
         deep = [t for t in self.tensors if t.dtype == kind and len(t.extents) == 2 and t.dims[1] == "C"]
+        if self.deepest is not None and self.deepest.dtype == kind and not self.in_function:
+            deep = [self.deepest]
         if turned and deep and self.chance(0.4):  # of a length that is known when it runs
             held = self.rng.choice(deep)
             one, other = (self.long_part(held, n) for n in shape)

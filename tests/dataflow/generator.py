@@ -77,6 +77,10 @@ def _generate(seed: int, turn: int) -> Sample:
                 f"{stem}_{dtype}", dtype, spelled, tuple(sizes[d] for d in dims), rng.random() < 0.7, base, own
             )
             writer.tensors.append(tensor)
+    if rng.random() < 0.4:
+        sizes["K"] = rng.choice((0, 0, 3, 16, 40))
+        dtype = rng.choice(writer.numeric)
+        writer.deepest = Tensor(f"V_{dtype}", dtype, ("M", "K"), (sizes["M"], sizes["K"]), False, "q", rows)
     for _ in range(rng.choice((0, 0, 0, 1, 2))):
         writer.function()
     if rng.random() < (0.7 if persistent else 0.15):
@@ -108,7 +112,7 @@ def _generate(seed: int, turn: int) -> Sample:
     for flag, share in (
         ("@dynshared", 0.2),
         ("@tensorcore", 0.85 if products else 0.3),
-        ("@pipeline", 0.15),
+        ("@pipeline", 0.3 * products),
         ("@padstage", 0.1),
         ("@swizzle", 0.05),
     ):
@@ -150,7 +154,7 @@ def _maybe(writer: Writer, stages: bool) -> Iterator[None]:
 def _text(writer: Writer, attributes: list[str]) -> str:
     parameters = [
         f"{t.name}: tensor<{t.dtype}>[{', '.join(t.dims)}]"
-        for t in (*writer.tensors, *(t for t, _ in writer.walks), *writer.outputs)
+        for t in (*writer.tensors, *(t for t, _ in writer.walks), *writer.outputs, *(t for t in (writer.deepest,) if t))
     ]
     wide = max(writer.columns)
     floats = [t for t in ("f64",) if t in writer.types] or ["f32"]

@@ -130,3 +130,14 @@ def result_of(sign: str, one: Bound, other: Bound) -> Bound:
     if sign == "*":
         return Bound(one.most * other.most, one.unit + other.unit)
     return Bound(one.most + other.most, min(one.unit, other.unit))
+
+
+def is_slice(text: str) -> bool:
+    """Whether an expression is a slice and no more: `let` makes a view of it."""
+    deep = 0
+    for at, letter in enumerate(text):
+        deep += letter == "["
+        deep -= letter == "]"
+        if not deep and at and not (letter.isalnum() or letter in "_]"):
+            return False
+    return text.endswith("]")

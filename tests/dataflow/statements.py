@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.dataflow.expressions import Expressions
-from tests.dataflow.sample import FLOATS, INTEGERS, Bound, Name, Of, Shape, Tensor, tile_type
+from tests.dataflow.sample import FLOATS, INTEGERS, Bound, Name, Of, Shape, Tensor, is_slice, tile_type
 
 
 class Writer(Expressions):
@@ -72,7 +72,7 @@ class Writer(Expressions):
             one = self.fit(one, dtype)
         name = self.fresh("t")
         annotation = f": {tile_type(dtype, shape)}" if dtype == "bool" or self.chance(0.5) else ""
-        view = word == "let" and "[" in one.text and one.text.endswith("]") and one.text.count("[") == 1
+        view = word == "let" and is_slice(one.text)
         self.line(f"{word} {name}{'' if view else annotation} = {one.text}")
         self.define(Name(name, dtype, shape, word == "var", view, one.bound))
 
@@ -80,7 +80,7 @@ class Writer(Expressions):
         dtype, shape = self.rng.choice(self.types), self.shape()
         for _ in range(4):
             one = self.leaf(shape, dtype)
-            if one.text.endswith("]") and "(" not in one.text.split("[")[0]:
+            if is_slice(one.text):
                 name = self.fresh("v")
                 self.line(f"let {name} = {one.text}")
                 self.define(Name(name, dtype, shape, False, True, one.bound))
@@ -329,7 +329,10 @@ class Writer(Expressions):
             rows = [f"{one.base} + {self.index(0, one.stretch - height)} :+ {height}, " for _ in range(3)]
         self.rng.shuffle(spans)
         target = f"{one.name}[{rows[0]}{spans[0]}]"
-        parts = [f"{self.rng.choice(held).name}[{rows[n]}{self.rng.choice(spans)}]" for n in (1, 2)]
+        parts = []
+        for n in (1, 2):
+            other = self.rng.choice(held)
+            parts.append(target if other is one else f"{other.name}[{rows[n]}{self.rng.choice(spans)}]")
         if one.dtype == "bool":
             self.line(f"{target} = ({parts[0]} != {parts[1]})")
         elif one.dtype in INTEGERS:
