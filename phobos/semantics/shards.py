@@ -2,11 +2,8 @@
 
 A shard is the kernel run on a slice of every tensor that has the dimension, as if the slice were all there is. That
 gives the cells of the whole run where moving a block along the dimension moves all it touches with it and changes
-nothing else. So each number is followed as a *shift*: what is added to it, in blocks and in extents, when its block
-is taken out of a shard and put into its place in the whole. What decides a branch, what is stored, what is an index
-of another axis must have the shift 0; a place along the dimension must shift as its block does. The one thing a
-block may ask about its place is whether a cell near it exists; how near, says how much of its neighbours' cells a
-shard needs beside its own.
+nothing else. So each number is asked for its shift (`shifts`): what decides a branch, what is stored, what is an
+index of another axis must have the shift 0; a place along the dimension must shift as its block does.
 """
 
 from __future__ import annotations
@@ -17,19 +14,16 @@ from collections.abc import Iterator
 from phobos.diagnostic import Span
 from phobos.language.scalars import INTEGERS
 from phobos.semantics import ir
-from phobos.semantics.conditions import All, AnyOf, Compare, Condition, Opaque, Truth
 from phobos.semantics.conflicts import conflicts_of
 from phobos.semantics.fusion import FusedProgram
 from phobos.semantics.grid import NAMES, describe, grid_of
-from phobos.semantics.knowledge import poly_of_key
 from phobos.semantics.masks import points_of
-from phobos.semantics.poly import Atom, Poly
+from phobos.semantics.poly import Poly
 from phobos.semantics.program import Program, fact
-from phobos.semantics.values import Context, Values, values_of
-from phobos.semantics.walking import children_of, evaluated_by, is_bool, is_integer, loads_of, statements_in, walk
+from phobos.semantics.shifts import Loose, Shifts
+from phobos.semantics.values import Values, values_of
+from phobos.semantics.walking import evaluated_by, is_integer, loads_of, statements_in, walk
 from phobos.value import value
-
-FARTHEST = 1 << 20  # cells beyond its own that a block may ask for
 
 
 @value
@@ -81,54 +75,24 @@ class _Holds(Exception):
         self.reason, self.span, self.calls = reason, span, calls
 
 
-@value
-class _Shift:
-    """`blocks` times the block index, and `ends` times the extent, are in it; the rest is alike in shard and whole."""
-
-    blocks: int
-    ends: int
-
-    @property
-    def is_still(self) -> bool:
-        return self.blocks == 0 and self.ends == 0
-
-
-@value
-class _Loose:
-    """A value that changes in no such simple way; `span` is where it began to."""
-
-    reason: str
-    span: Span
-    calls: tuple[Span, ...]
-
-
-STILL = _Shift(0, 0)
-_State = _Shift | _Loose | None  # None: not met yet
-
-
 class _Cutter:
     def __init__(self, program: Program, dim: ir.Dim) -> None:
         self.program = program
         self.dim = dim
         self.values: Values = values_of(program)
-        self.extent: Atom = ("dim", dim.name)
-        self.block: Atom = ("block", -1)  # until the axis is known
-        self.tile = 0
-        self.below = self.above = 0
-        self.states: dict[ir.Variable, _State] = {}
-        self.at: ir.Statement | None = None
+        self.shifts: Shifts  # once it is known which axis walks the dimension
         self.statements = [s for s in statements_in(program) if s not in self.values.unreachable]
 
     def cut(self) -> Cut:
         axes = self._axes()
         self._nothing_global()
-        axis = self._walked(axes)
-        self._settle()
+        axis, tile = self._walked(axes)
+        self.shifts = Shifts(self.program, self.dim, ("block", axis), tile, self.statements)
         for statement in self.statements:
-            self.at = statement
+            self.shifts.at = statement
             self._check(statement, axes)
         self._grid(axis)
-        if self.below or self.above:
+        if self.shifts.below or self.shifts.above:
             self._sound_beyond()
         for conflict in conflicts_of(self.program):
             if conflict.kind != "alias":
@@ -137,7 +101,7 @@ class _Cutter:
                     f"blocks are not proved to stay apart in `{name}`: {conflict.reason}",
                     conflict.second.access.span, conflict.second.access.calls,
                 )  # fmt: skip
-        unit = self.tile
+        unit = tile
         for promise in self.program.promises:
             if promise.dim == self.dim.name and promise.tile > 0:
                 unit = math.lcm(unit, promise.tile)
@@ -145,7 +109,7 @@ class _Cutter:
         if not stored & set(axes):
             raise _Holds(f"the kernel writes nothing along `{self.dim.name}`", self.dim.span)
         return Cut(
-            self.dim.name, axis, self.tile, unit, self.below, self.above, axes,
+            self.dim.name, axis, tile, unit, self.shifts.below, self.shifts.above, axes,
             tuple(name for name in axes if name in stored),
         )  # fmt: skip
 
@@ -228,15 +192,15 @@ class _Cutter:
                 if isinstance(sub, ir.PointSub) and bound is not None and bound.state != "inside":
                     cell = self.values.poly(sub.index)
                     # A shard has no more blocks than its extent needs: its last one begins inside.
-                    behind = Poly({(self.block,): self.tile}) - cell
-                    moves = self._of_poly(cell)
-                    along = moves is not None and moves.blocks == self.tile
+                    behind = Poly({(self.shifts.block,): self.shifts.tile}) - cell
+                    moves = self.shifts.of_poly(cell)
+                    along = moves is not None and moves.blocks == self.shifts.tile
                     if not (along and holds(cell, context) and holds(behind, context)):
                         yield "that this index is inside", sub.index, access
 
     def _alike(self, expression: ir.Expression) -> bool:
         """Whether a number is the same in shard and whole whatever the data is, so that it fails in both or in none."""
-        shift = self._of_poly(self.values.poly(expression)) if is_integer(expression.type) else None
+        shift = self.shifts.of_poly(self.values.poly(expression)) if is_integer(expression.type) else None
         return shift is not None and shift.is_still
 
     # --- which axis of the grid walks the dimension ---------------------------------------------------------
@@ -250,7 +214,8 @@ class _Cutter:
             case ir.DefineView(access=access) | ir.Store(access=access) if isinstance(access.base, ir.Tensor):
                 yield access, isinstance(statement, ir.Store)
 
-    def _walked(self, axes: dict[str, int]) -> int:
+    def _walked(self, axes: dict[str, int]) -> tuple[int, int]:
+        """The axis of the grid, and the cells from one block to the next."""
         first: tuple[ir.Access, bool] | None = None
         for stores in (True, False):
             for statement in self.statements:
@@ -262,8 +227,7 @@ class _Cutter:
                     for axis in range(3):
                         tile = start.coefficient(("block", axis)).constant
                         if tile is not None and tile > 0:
-                            self.block, self.tile = ("block", axis), tile
-                            return axis
+                            return axis, tile
         if first is None:
             raise _Holds(f"nothing in the kernel lies along `{self.dim.name}`", self.dim.span)
         access, _ = first
@@ -288,211 +252,16 @@ class _Cutter:
                     f"the text does not say how many blocks axis {NAMES[axis]} has: {known.reason}", self.dim.span
                 )
             for use in known.uses:
-                mine = use.extent == Poly({(self.extent,): 1}) and use.divisor.constant == self.tile
+                mine = use.extent == Poly({(self.shifts.extent,): 1}) and use.divisor.constant == self.shifts.tile
                 if number == axis and not mine:
                     raise _Holds(
-                        f"axis {NAMES[axis]} of the grid has {describe(use)} blocks, not one for each {self.tile} "
-                        f"cells of `{self.dim.name}`", use.span, use.calls,
+                        f"axis {NAMES[axis]} of the grid has {describe(use)} blocks, not one for each "
+                        f"{self.shifts.tile} cells of `{self.dim.name}`", use.span, use.calls,
                     )  # fmt: skip
-                if number != axis and self.extent in use.extent.atoms | use.divisor.atoms:
+                if number != axis and self.shifts.extent in use.extent.atoms | use.divisor.atoms:
                     raise _Holds(
                         f"axis {NAMES[number]} of the grid, too, is counted by `{self.dim.name}`", use.span, use.calls
                     )
-
-    # --- shifts ---------------------------------------------------------------------------------------------
-
-    def _settle(self) -> None:
-        """The shift of every variable: of all that is ever assigned to it."""
-        changed = True
-        while changed:
-            changed = False
-            for statement in self.statements:
-                for variable, state in self._defined(statement):
-                    old = self.states.get(variable)
-                    new = state if old is None else old if state is None or _same(old, state) else self._mixed(variable)
-                    if new is not None and (old is None or not _same(old, new)):
-                        self.states[variable] = new
-                        changed = True
-
-    def _mixed(self, variable: ir.Variable) -> _Loose:
-        return _Loose(self._moves(), variable.span, variable.calls)
-
-    def _moves(self) -> str:
-        return f"depends on where along `{self.dim.name}` the block is"
-
-    def _defined(self, statement: ir.Statement) -> Iterator[tuple[ir.Variable, _State]]:
-        self.at = statement
-        match statement:
-            case ir.Define(variable=variable, value=initial):
-                yield variable, STILL if initial is None else self.shift(initial)
-            case ir.DefineView(variable=variable):
-                yield variable, STILL
-            case ir.Assign(variable=variable, op=None, value=new):
-                yield variable, self.shift(new)
-            case ir.Assign(variable=variable, op=op, value=new):
-                yield variable, self._updated(variable, op in ("+", "-"), self.shift(new))
-            case ir.Store(access=access, value=new) if isinstance(access.base, ir.Variable):
-                yield access.base, self.shift(new)
-            case ir.For(variable=variable, lo=lo):
-                yield variable, self.shift(lo)
-
-    def _updated(self, variable: ir.Variable, adds: bool, by: _State) -> _State:
-        """What `x op= e` makes of `x`: what it was, where `e` is still and is added, or all is still."""
-        before = self.states.get(variable)
-        if not isinstance(by, _Shift):
-            return by
-        if by.is_still and (adds or before is None or self._is_still(before)):
-            return before
-        return self._mixed(variable)
-
-    def _is_still(self, state: _State) -> bool:
-        return isinstance(state, _Shift) and state.is_still
-
-    def shift(self, expression: ir.Expression) -> _State:
-        if is_bool(expression.type):
-            return self._truth(expression)
-        if is_integer(expression.type):
-            known = self._of_poly(self.values.poly(expression))
-            if known is not None:
-                return known
-        match expression:
-            case ir.VariableRef(variable=variable):
-                return self.states.get(variable)
-            case ir.IntLiteral() | ir.FloatLiteral() | ir.BoolLiteral() | ir.ConstantRef() | ir.ParamRef():
-                return STILL
-            case ir.DimRef(dim=dim):
-                return _Shift(0, 1) if dim.name == self.dim.name else STILL
-            case ir.BlockIndex(axis=axis):
-                return _Shift(1, 0) if self.block == ("block", axis) else STILL
-            case ir.GridExtent(axis=axis):
-                if self.block != ("block", axis):
-                    return STILL
-                return _Loose("is how many blocks the whole grid has", expression.span, expression.calls)
-            case ir.ThreadValue() | ir.Error() | ir.Unsupported() | ir.TensorRef():
-                return _Loose("is not known", expression.span, expression.calls)
-            case ir.Load(access=access):
-                # That the place is right is looked at where the load stands.
-                return STILL if isinstance(access.base, ir.Tensor) else self.states.get(access.base)
-            case ir.BinaryOp(op="+" | "-" as op, left=left, right=right) if is_integer(expression.type):
-                a, b = self.shift(left), self.shift(right)
-                if isinstance(a, _Shift) and isinstance(b, _Shift):
-                    sign = 1 if op == "+" else -1
-                    return _Shift(a.blocks + sign * b.blocks, a.ends + sign * b.ends)
-            case ir.Convert(operand=operand) if is_integer(expression.type) and is_integer(operand.type):
-                if expression.type == operand.type:
-                    return self.shift(operand)
-            case ir.BuiltinCall(name="gather", arguments=arguments) if isinstance(arguments[0], ir.TensorRef):
-                return self.shift(arguments[1])
-        return self._still_parts(expression)
-
-    def _still_parts(self, expression: ir.Expression) -> _State:
-        """A value made of parts that are alike in shard and whole is so itself."""
-        states = [(part, self.shift(part)) for part in children_of(expression)]
-        for _, state in states:
-            if isinstance(state, _Loose):
-                return state
-        for part, state in states:
-            if isinstance(state, _Shift) and not state.is_still:
-                return _Loose(self._moves(), part.span, part.calls)
-        return None if any(state is None for _, state in states) else STILL
-
-    def _of_poly(self, poly: Poly) -> _Shift | None:
-        """The shift of a polynomial; None where an atom is not known or is in it other than as a plain sum."""
-        blocks = ends = 0
-        for monomial, c in poly.terms.items():
-            if self.block in monomial or self.extent in monomial:
-                if len(monomial) != 1:
-                    return None
-                blocks, ends = (blocks + c, ends) if monomial[0] == self.block else (blocks, ends + c)
-            elif not all(self._is_still_atom(atom) for atom in monomial):
-                return None
-        return _Shift(blocks, ends)
-
-    def _is_still_atom(self, atom: Atom) -> bool:
-        match atom[0]:
-            case "dim" | "param" | "const" | "block" | "round":
-                return True  # of another extent or axis; all rounds are those of the whole (see `_check`)
-            case "blocks":
-                return ("block", atom[1]) != self.block
-            case "div" | "mod" | "min" | "max":
-                parts = [self._of_poly(poly_of_key(key)) for key in atom[1:]]
-                return all(part is not None and part.is_still for part in parts)
-        return False
-
-    # --- conditions: whether a cell near the block exists ---------------------------------------------------
-
-    def _truth(self, expression: ir.Expression) -> _State:
-        if isinstance(expression.type, ir.ScalarT):
-            condition = self.values.conditions.get(expression)
-            context = self.values.root if self.at is None else self.values.context(self.at)
-            if condition is not None and self._asks(condition, expression, context):
-                return STILL
-        match expression:
-            case ir.VariableRef(variable=variable):
-                return self.states.get(variable)
-            case ir.Load(access=access):
-                return STILL if isinstance(access.base, ir.Tensor) else self.states.get(access.base)
-        return self._still_parts(expression)
-
-    def _asks(self, condition: Condition, whole: ir.Expression, context: Context) -> bool:
-        match condition:
-            case Truth():
-                return True
-            case Compare(op=op, poly=poly):
-                return self._probe(poly, context) and (op == "ge" or self._probe(-poly, context))
-            case All(parts=parts) | AnyOf(parts=parts):
-                return all(self._asks(part, whole, context) for part in parts)
-            case Opaque(expression=expression) if expression is not None and expression is not whole:
-                return self._is_still(self._truth(expression))
-        return False
-
-    def _probe(self, poly: Poly, context: Context) -> bool:
-        """Whether `poly >= 0` is alike in shard and whole, with enough of the neighbours' cells."""
-        shift = self._of_poly(poly)
-        if shift is None:
-            return False
-        if shift.is_still:
-            return True
-        rest = poly - Poly({(self.block,): shift.blocks}) - Poly({(self.extent,): shift.ends})
-        if shift.ends == 0:
-            if self.tile % shift.blocks:
-                return False
-            scale = abs(self.tile // shift.blocks)
-            return self._reach_below((rest if shift.blocks > 0 else -rest - 1) * scale, context)
-        if abs(shift.ends) == 1 and shift.blocks == -shift.ends * self.tile:
-            return self._reach_above(-rest - 1 if shift.ends == 1 else rest, context)
-        return False
-
-    def _reach_below(self, place: Poly, context: Context) -> bool:
-        """Note that a block looks at the cell `place` from its own first one."""
-        least = self._slack(place, context)
-        if least is None:
-            return False
-        self.below = max(self.below, least)
-        return True
-
-    def _reach_above(self, place: Poly, context: Context) -> bool:
-        most = self._slack(self.tile - 1 - place, context)
-        if most is None:
-            return False
-        self.above = max(self.above, most)
-        return True
-
-    def _slack(self, goal: Poly, context: Context) -> int | None:
-        """The least number of at least 0 that, added to `goal`, is proved to make it never negative."""
-        constant = goal.constant
-        if constant is not None:
-            return max(0, -constant) if -constant <= FARTHEST else None
-        holds = self.values.holds
-        if holds(goal, context):
-            return 0
-        if not holds(goal + FARTHEST, context):
-            return None
-        low, high = 0, FARTHEST  # proved for `high`, not for `low`
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if holds(goal + middle, context) else (middle, high)
-        return high
 
     # --- every statement ------------------------------------------------------------------------------------
 
@@ -511,7 +280,7 @@ class _Cutter:
                 self._demand(condition, "this condition")
             case ir.For(lo=lo, hi=hi, step=step):
                 trips = self.values.loop(statement).trips
-                if trips is None or not self._is_still(self._of_poly(trips)):
+                if trips is None or not self.shifts.is_still(self.shifts.of_poly(trips)):
                     self._demand(hi, "the end of this loop")
                     self._demand(lo, "the start of this loop")
                 self._demand(step, "the step of this loop")
@@ -527,12 +296,12 @@ class _Cutter:
                 self._subscripts(access)
 
     def _demand(self, expression: ir.Expression, what: str) -> None:
-        state = self.shift(expression)
-        if isinstance(state, _Loose):
+        state = self.shifts.of(expression)
+        if isinstance(state, Loose):
             told = "" if state.span == expression.span else " by what"
             raise _Holds(f"{what} is not the same in every shard:{told} this {state.reason}", state.span, state.calls)
         if state is not None and not state.is_still:
-            raise _Holds(f"{what} {self._moves()}", expression.span, expression.calls)
+            raise _Holds(f"{what} {self.shifts.moves()}", expression.span, expression.calls)
 
     def _subscripts(self, access: ir.Access) -> None:
         for part in _parts(access.subs):
@@ -563,21 +332,22 @@ class _Cutter:
 
         if _whole(sub):
             raise held(f"takes all of `{dim}` at once")
-        shift = self.shift(_start(sub))
-        if isinstance(shift, _Loose):
+        shift = self.shifts.of(_start(sub))
+        if isinstance(shift, Loose):
             raise _Holds(f"the place in `{name}` along `{dim}` {shift.reason}", shift.span, shift.calls)
-        if shift is None or shift.ends or shift.blocks not in (0, self.tile):
-            raise held(f"does not move along `{dim}` as its block does, by {self.tile} cells")
+        if shift is None or shift.ends or shift.blocks not in (0, self.shifts.tile):
+            raise held(f"does not move along `{dim}` as its block does, by {self.shifts.tile} cells")
         if shift.blocks == 0:
             walks = self.values.poly(_start(sub)).mentions("round")
             raise held(f"walks `{dim}` in a loop inside each block" if walks else f"is at one place of `{dim}`")
         if isinstance(sub, ir.SliceSub):
             self._demand(sub.length, f"the length of what is taken of `{name}`")
-        rest = first - Poly({(self.block,): self.tile})
+        tile, slack = self.shifts.tile, self.shifts.slack
+        rest = first - Poly({(self.shifts.block,): tile})
         if is_store:
-            if self._slack(rest, context) != 0 or self._slack(self.tile - rest - length, context) != 0:
-                raise held(f"may write cells of `{dim}` outside the {self.tile} that are its block's own")
-        elif not self._reach_below(rest, context) or not self._reach_above(rest + length - 1, context):
+            if slack(rest, context) != 0 or slack(tile - rest - length, context) != 0:
+                raise held(f"may write cells of `{dim}` outside the {tile} that are its block's own")
+        elif not self.shifts.reach_below(rest, context) or not self.shifts.reach_above(rest + length - 1, context):
             raise held(f"reads cells of `{dim}` at a distance that is not known")
 
 
@@ -601,12 +371,6 @@ def _parts(subs: tuple[ir.Sub, ...]) -> Iterator[ir.Expression]:
         elif not sub.whole:
             yield sub.first
             yield sub.length
-
-
-def _same(a: _State, b: _State) -> bool:
-    if isinstance(a, _Shift) and isinstance(b, _Shift):
-        return (a.blocks, a.ends) == (b.blocks, b.ends)
-    return isinstance(a, _Loose) and isinstance(b, _Loose)
 
 
 __all__ = ["Cut", "Tied", "cuts_of"]
