@@ -163,6 +163,7 @@ class _Conflicts:
         self._by_tensor: dict[str, list[Footprint]] = {}
         for footprint in footprints_of(program) if self.axes else ():
             self._by_tensor.setdefault(footprint.access.base.name, []).append(footprint)
+        self._placed_groups: dict[str, list[Group]] = {}
         self._conflicts = 0  # that were found so far
         self._aliases = 0  # ways in which two tensors were compared as one so far
 
@@ -397,29 +398,32 @@ class _Conflicts:
 
     def aliases(self) -> Iterator[Conflict]:
         """Pairs of tensors that would conflict if the caller passed one array for both."""
-        names = list(self._by_tensor)
         self._aliases = 0
-        for name in names:
-            stores = [f for f in self._by_tensor[name] if f.kind == "store"]
-            for other in names:
-                if other == name or not stores:
-                    continue
-                theirs = self._by_tensor[other]
-                if any(f.kind == "store" for f in theirs) and other < name:
-                    continue  # the pair was looked at from the other side
-                if not _alike(stores[0].access.base, theirs[0].access.base):
-                    continue
-                conflict = self._alias(self.groups.of(name), self.groups.of(other))
-                if conflict is not None:
-                    yield conflict
+        stores = {
+            name: next(f for f in footprints if f.kind == "store")
+            for name, footprints in self._by_tensor.items()
+            if any(f.kind == "store" for f in footprints)
+        }
+        for name, store in stores.items():
+            for other, theirs in self._by_tensor.items():
+                if other == name or (other in stores and other < name):
+                    continue  # such a pair was looked at from the other side
+                if _alike(store.access.base, theirs[0].access.base):
+                    conflict = self._alias(self._placed(name), self._placed(other))
+                    if conflict is not None:
+                        yield conflict
+
+    def _placed(self, name: str) -> list[Group]:
+        """The accesses to a tensor of which it is known where they are."""
+        if name not in self._placed_groups:
+            self._placed_groups[name] = [g for g in self.groups.of(name) if None not in g.first.axes]
+        return self._placed_groups[name]
 
     def _alias(self, mine: list[Group], theirs: list[Group]) -> Conflict | None:
         tried = 0
         for a in mine:
             for b in theirs:
                 if "store" not in (a.first.kind, b.first.kind):
-                    continue
-                if any(axis is None for group in (a, b) for axis in group.first.axes):
                     continue
                 for _, reach_a, reach_b in self.groups.ways(a, b):
                     tried += 1

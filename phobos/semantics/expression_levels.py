@@ -67,8 +67,8 @@ class ExpressionLevels(Levels):
             if poly is not None:
                 self._note_atom(poly, variation, expression)
                 if variation.level > Level.UNIFORM:
-                    level = self.level_of_poly(poly)
-                    if level <= Level.UNIFORM:
+                    level = self.level_if_uniform(poly)
+                    if level is not None:
                         variation = UNIFORM if level == Level.UNIFORM else CONSTANT
         elif is_bool(expression.type) and variation.level > Level.UNIFORM:
             condition = self.values.conditions.get(expression)

@@ -100,6 +100,16 @@ class Levels:
             level = max(level, self.level_of_atom(atom))
         return level
 
+    def level_if_uniform(self, poly: Poly) -> Level | None:
+        """`level_of_poly` of a value that does not vary; None, and early, where it does."""
+        level = Level.CONSTANT
+        for monomial in poly.terms:
+            for atom in monomial:
+                level = max(level, self.level_of_atom(atom))
+                if level > Level.UNIFORM:
+                    return None
+        return level
+
     def level_of_atom(self, atom: Atom) -> Level:
         match atom[0]:
             case "block":

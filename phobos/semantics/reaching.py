@@ -5,12 +5,12 @@ A value given to the whole variable ends those before it; some cells of a tile, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from phobos.semantics import ir
 from phobos.semantics.program import Program, fact
 from phobos.semantics.values import values_of
-from phobos.semantics.walking import all_evaluated
+from phobos.semantics.walking import all_evaluated, blocks_of, statements_in
 
 Given = frozenset[ir.Statement]
 Env = dict[ir.Variable, Given]
@@ -57,15 +57,28 @@ def _reads(program: Program, statement: ir.Statement) -> Iterator[ir.Variable]:
             yield variable
 
 
-def _join(*ways: Env | None) -> Env | None:
-    """What may be so after one of several ways; None where none comes out."""
+def _lives_of(program: Program) -> dict[ir.Variable, tuple[int, int]]:
+    """The first and the last statement, by their order in the text, that give or read each variable."""
+    lives: dict[ir.Variable, tuple[int, int]] = {}
+    for at, statement in enumerate(statements_in(program)):
+        variables = {*_reads(program, statement), given_by(statement)}
+        for variable in variables:
+            if variable is not None:
+                lives[variable] = lives.get(variable, (at, at))[0], at
+    return lives
+
+
+def _join(variables: Iterable[ir.Variable], *ways: Env | None) -> Env | None:
+    """What may be so after one of several ways, which gave these variables values; None where none comes out."""
     alive = [way for way in ways if way is not None]
-    if len(alive) < 2:
-        return dict(alive[0]) if alive else None
-    joined: Env = {}
-    for way in alive:
-        for variable, given in way.items():
-            joined[variable] = joined.get(variable, NOTHING) | given
+    if not alive:
+        return None
+    joined = dict(alive[0])
+    if len(alive) > 1:
+        for variable in variables:
+            given = NOTHING.union(*[way.get(variable, NOTHING) for way in alive])
+            if given:
+                joined[variable] = given
     return joined
 
 
@@ -77,6 +90,25 @@ class _Walk:
         self.breaks: list[list[Env]] = []
         self.continues: list[list[Env]] = []
         self.leaves: list[list[Env]] = []
+        self.inside: dict[ir.Statement, frozenset[ir.Variable]] = {}  # what its blocks give values that outlive it
+        self.around: dict[ir.Statement, Env] = {}
+        self._lives = _lives_of(program)
+        self._count = 0  # of the statements noted
+        self._note(program.body)
+
+    def _note(self, block: ir.Block) -> set[ir.Variable]:
+        found: set[ir.Variable] = set()
+        for statement in block.statements:
+            if (variable := given_by(statement)) is not None:
+                found.add(variable)
+            at = self._count
+            self._count += 1
+            if blocks := blocks_of(statement):
+                given = set[ir.Variable]().union(*map(self._note, blocks))
+                lives, last = self._lives, self._count - 1
+                self.inside[statement] = frozenset(v for v in given if lives[v][0] < at or lives[v][1] > last)
+                found |= self.inside[statement]
+        return found
 
     def block(self, block: ir.Block, env: Env | None) -> Env | None:
         """What holds behind a block; None where no way leads there. The environment given is used up."""
@@ -97,13 +129,13 @@ class _Walk:
         self._read(statement, env)
         match statement:
             case ir.If(then=then, otherwise=otherwise):
-                return _join(self.block(then, dict(env)), self.block(otherwise, env))
+                return _join(self.inside[statement], self.block(then, dict(env)), self.block(otherwise, env))
             case ir.For():
                 return self._loop(statement, env)
             case ir.Inline(body=body):
                 self.leaves.append([])
                 end = self.block(body, env)
-                return _join(end, *self.leaves.pop())
+                return _join(self.inside[statement], end, *self.leaves.pop())
             case ir.Break():
                 self.breaks[-1].append(env)
                 return None
@@ -121,7 +153,11 @@ class _Walk:
         return env
 
     def _loop(self, statement: ir.For | ir.While, env: Env) -> Env | None:
-        head, behind = env, None
+        inside = self.inside[statement]
+        # What came around when the loop was walked last, on the way of a loop around it, does so again.
+        head = _join(inside, env, self.around.get(statement))
+        behind: Env | None = None
+        assert head is not None
         while True:
             self.breaks.append([])
             self.continues.append([])
@@ -135,12 +171,15 @@ class _Walk:
             over = head if isinstance(statement, ir.For) else start
             over = None if over is None else dict(over)
             end = None if start is None else self.block(statement.body, start)
-            behind = _join(over, *self.breaks.pop())
-            again = _join(head, end, *self.continues.pop())
+            behind = _join(inside, over, *self.breaks.pop())
+            around = _join(inside, end, *self.continues.pop())
+            again = _join(inside, head, around)
             assert again is not None
-            if again == head:
+            if all(again.get(variable, NOTHING) == head.get(variable, NOTHING) for variable in inside):
                 return behind
             head = again
+            if around is not None:
+                self.around[statement] = around
 
 
 __all__ = ["given_by", "reaching", "read_by"]

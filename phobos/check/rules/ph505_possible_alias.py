@@ -47,7 +47,7 @@ RULE = Rule.of(__name__, "info")
 
 
 def check(context: Context) -> Iterator[Diagnostic]:
-    seen: set[frozenset[object]] = set()
+    seen: set[object] = set()  # pairs, and stores: one is reported once
     for conflict in told_aliases_of(context.program):
         one, other = conflict.first, conflict.second
         pair = frozenset((one.access.base, other.access.base))
@@ -55,8 +55,13 @@ def check(context: Context) -> Iterator[Diagnostic]:
             continue
         seen.add(pair)
         written, read = (one, other) if one.kind == "store" else (other, one)
+        span = written.access.span
+        place = span.owner, span.start, span.end
+        if place in seen:
+            continue
+        seen.add(place)
         yield RULE.at(
-            written.access.span,
+            span,
             f"right only if `{written.access.base.name}` and `{read.access.base.name}` do not overlap in memory",
             label="written here",
             related=(Related(read.access.span, "touched here by other blocks in the same phase"),),
