@@ -76,11 +76,12 @@ def _made(
     from functools import partial
 
     from phobos.errors import CheckError, LaunchError
-    from phobos.lowering.options import MULTIPLE, Options
+    from phobos.lowering.options import Options
     from phobos.runtime import gate
     from phobos.runtime.compiling import build, lowered_for, spelled
     from phobos.runtime.scheduling import form_by_text, schedule_for
     from phobos.semantics.fusion import parts_of
+    from phobos.semantics.multiples import multiples_of
 
     program = kernel.analysed()[1].program
     sizes = {name: number for name, number in constants.items() if name not in program.constants}
@@ -89,7 +90,7 @@ def _made(
         gate.demand_program(module, unit, kernel.name)
     except CheckError as error:
         raise InputError(str(error)) from None
-    multiples = tuple(sorted(n for n, extent in sizes.items() if n in program.dims and extent % MULTIPLE == 0))
+    multiples = multiples_of(program, sizes)
     order = schedule_for(schedule, l2_group)
     options = Options(
         arch=arch, multiples=multiples, form=form_by_text(unit.program, order, schedule is not None)

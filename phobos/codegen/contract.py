@@ -51,8 +51,14 @@ def contract_of(
                 "line": line_of(one.span),
             }
             for one in requirements_of(program)
-        ],
+        ] + [_multiple(program, name, unit, line_of) for name, unit in options.multiples],
     }
+
+
+def _multiple(program: Program, name: str, unit: int, line_of: Callable[[Span], int]) -> dict[str, Any]:
+    """What the code goes by besides, as it was made for an extent."""
+    reason = f"this code is for extents {name} that are multiples of {unit}"
+    return {"kind": "aligned", "state": "launch", "reason": reason, "line": line_of(program.dims[name].span)}
 
 
 def _grid(program: Program) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from phobos.lowering.layouts import Layouts, Units, choose
 from phobos.lowering.normal import normalise
 from phobos.lowering.options import (
     MOST_REGISTERS,
-    MULTIPLE,
     RACES,
     REGISTER_UNIT,
     REGISTERS,
@@ -204,13 +203,13 @@ def total_bytes(tiles: tuple[tuple[ir.Variable, int], ...]) -> int:
     return sum(size for _, size in tiles)
 
 
-def specialised(program: Program, multiples: tuple[str, ...]) -> Program:
+def specialised(program: Program, multiples: tuple[tuple[str, int], ...]) -> Program:
     """The same program with a promise more for each of these extents, which hold at the launch it is made for."""
     promises = list(program.promises)
-    for name in multiples:
-        if name in program.dims and not any(p.dim == name and p.tile % MULTIPLE == 0 for p in promises):
+    for name, unit in multiples:
+        if name in program.dims and not any(p.dim == name and p.tile % unit == 0 for p in promises):
             span = program.dims[name].span
-            promises.append(Promise(name, MULTIPLE, None, span, span, span))
+            promises.append(Promise(name, unit, None, span, span, span))
     fields = {slot: getattr(program, slot) for slot in Program.__slots__ if not slot.startswith("_")}
     return Program(**{**fields, "promises": tuple(promises)})
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from phobos.semantics.schedules import Form
 from phobos.value import value
 
-MULTIPLE = 16  # of an extent that is specialised on
 KIB = 1024
 STATIC_BYTES = 48 * KIB  # of shared memory, without `@dynshared`
 SHARED_BYTES = {
@@ -27,8 +26,8 @@ class Options:
 
     `arch` - what it is compiled for. `vectors` - arrays begin at multiples of 16 bytes, so that wide accesses may
     be used. `debug` - point accesses are checked on the device. `guards` - so are the promises of `@aligned`.
-    `pitched` - tensors whose rows lie further apart than they are long. `multiples` - extents known to be whole
-    multiples of 16 at this launch, so that their rows may be read 16 bytes at a time. `form` - how virtual blocks are
+    `pitched` - tensors whose rows lie further apart than they are long. `multiples` - extents, and of what they are
+    known to be whole multiples at this launch (`semantics.multiples`). `form` - how virtual blocks are
     run, None where they are what is launched. `keep` - tensors whose tiles stay on chip across barriers, each with the
     most rounds that a block of this launch walks over them. `together` - so many CTAs of this launch share a
     multiprocessor, and may have all its registers among them (0: not known). `instrument` - what is written into the
@@ -40,7 +39,7 @@ class Options:
     debug: bool = False
     guards: bool = False
     pitched: tuple[str, ...] = ()
-    multiples: tuple[str, ...] = ()
+    multiples: tuple[tuple[str, int], ...] = ()
     maps: bool = True
     form: Form | None = None
     keep: tuple[tuple[str, int], ...] = ()
@@ -52,9 +51,9 @@ class Options:
         """Two options with one key are the same options."""
         return (
             self.arch, str(self.vectors), str(self.debug), str(self.guards), ",".join(self.pitched),
-            ",".join(self.multiples), str(self.maps), self.form.key if self.form else "",
-            ",".join(f"{name}*{rounds}" for name, rounds in self.keep), str(self.together),
-            self.instrument,
+            ",".join(f"{name}%{unit}" for name, unit in self.multiples), str(self.maps),
+            self.form.key if self.form else "", ",".join(f"{name}*{rounds}" for name, rounds in self.keep),
+            str(self.together), self.instrument,
         )  # fmt: skip
 
 

@@ -52,6 +52,11 @@ def emitted(text: str, kernel: str | None = None, options: Options = DEFAULTS, s
     return emit(lower(unit.program, options), "test.ph", line_of)
 
 
+def sixteens(*names: str) -> tuple[tuple[str, int], ...]:
+    """Extents that are known to be multiples of 16, as options say it."""
+    return tuple((name, 16) for name in sorted(names))
+
+
 def extents(program: Program, tensor: ir.Tensor, sizes: Mapping[str, int]) -> tuple[int, ...]:
     return tuple(
         e if isinstance(e, int) else e.value if isinstance(e, ir.Constant) else sizes[e.name] for e in tensor.extents

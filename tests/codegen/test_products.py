@@ -13,6 +13,7 @@ from phobos.lowering.options import Options
 from phobos.runtime.compiling import build
 from phobos.runtime.kernel import kernel
 from tests.codegen import host
+from tests.codegen.compare import sixteens
 from tests.codegen.fake_device import FakeDriver, HostArray
 
 pytestmark = pytest.mark.skipif(host.COMPILER is None, reason="no C++ compiler (g++)")
@@ -102,7 +103,7 @@ def test_the_left_operand_is_turned_and_read_in_fours() -> None:
     from phobos.lowering.decide import lower
 
     program = kernel(text(128, 128)).analysed()[1].program
-    lowered = lower(program, Options(multiples=("M", "N", "K")))
+    lowered = lower(program, Options(multiples=sixteens("M", "N", "K")))
     (product,) = lowered.products.values()
     assert product.turned and product.layout.patch == 4 and product.stages == 2
     written = emit(lowered, "gemm.ph", lambda span: 1).text
@@ -113,9 +114,9 @@ def test_the_left_operand_is_turned_and_read_in_fours() -> None:
 
 
 @pytest.mark.skipif(nvrtc.location() is None, reason="no NVRTC")
-@pytest.mark.parametrize("extents", [(), ("M", "N", "K")])
+@pytest.mark.parametrize("extents", [(), sixteens("M", "N", "K")])
 @pytest.mark.parametrize("transposed", [False, True])
-def test_a_round_has_no_branch(extents: tuple[str, ...], transposed: bool) -> None:
+def test_a_round_has_no_branch(extents: tuple[tuple[str, int], ...], transposed: bool) -> None:
     """All products of a round, its reads and its copies are one block of code, whole or ragged."""
     module, unit = kernel(text(128, 128, transposed=transposed)).analysed()
     ptx = build(module, unit, Options(multiples=extents)).ptx
@@ -157,7 +158,7 @@ def test_lanes_of_a_patch_share_cells_with_a_neighbour() -> None:
 def test_many_results_are_stored_sixteen_bytes_at_a_time() -> None:
     """With 64 and more results a thread NVRTC used to split the stores into single cells."""
     module, unit = kernel(text(128, 128)).analysed()
-    made = build(module, unit, Options(multiples=("M", "N", "K")))
+    made = build(module, unit, Options(multiples=sixteens("M", "N", "K")))
     assert made.ptx.count("st.global.v4.f32") == 2 * 16 and "st.global.f32" not in made.ptx
 
 

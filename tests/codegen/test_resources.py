@@ -217,8 +217,8 @@ def test_a_known_kernel_is_neither_lowered_nor_spelled_again(tmp_path: Path, mon
     assert (first.ptx, first.registers, first.constants) == (again.ptx, again.registers, again.constants)
     others = [
         made("// a line more\n" + KNOWN), made(KNOWN.replace("0.5", "0.25")), made(path="b.ph"), made(TILE=512),
-        made(options=Options(debug=True)), made(options=Options(multiples=("N",))), made(options=Options(guards=True)),
-        made(options=Options(vectors=False)), made(options=Options(arch="sm_80")),
+        made(options=Options(debug=True)), made(options=Options(multiples=(("N", 16),))),
+        made(options=Options(guards=True)), made(options=Options(vectors=False)), made(options=Options(arch="sm_80")),
     ]  # fmt: skip
     assert len(calls) == 1 + len(others)
 

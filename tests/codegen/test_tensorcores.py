@@ -21,10 +21,10 @@ from phobos.lowering.options import SHARED_BYTES, Options
 from phobos.runtime.cuda import driver
 from phobos.runtime.kernel import kernel
 from phobos.value import replace
-from tests.codegen.compare import agree, emitted, read, unit_of
+from tests.codegen.compare import agree, emitted, read, sixteens, unit_of
 from tests.codegen.fake_device import FakeDriver, HostArray
 
-KNOWN = Options(multiples=("K", "M", "N"))
+KNOWN = Options(multiples=sixteens("K", "M", "N"))
 
 
 def gemm(
@@ -95,7 +95,7 @@ WITHOUT: list[tuple[str, dict[str, Any], str]] = [
     ("an extent is 0", {"maps": False}, ""),
     ("does not begin at a multiple of 16", {"vectors": False}, ""),
     ("lie one after another", {"pitched": ("B",)}, ""),
-    ("lie whole multiples of 16", {"multiples": ("M",)}, ""),
+    ("lie whole multiples of 16", {"multiples": (("M", 16), ("K", 4), ("N", 4))}, ""),
     ("sm_80 has no bulk copies", {"arch": "sm_80"}, ""),
     ("a product is not computed by warpgroups", {}, "launch"),
     ("also stores to `A`", {}, "store"),
@@ -140,8 +140,8 @@ def test_the_reason_against_warpgroups_is_told_and_each_warp_multiplies(reason: 
 def test_by_warps_the_panels_are_read_as_they_lie(arch: str, transposed: bool) -> None:
     shape = gemm(32, 48, 48, launch="96", transposed=transposed)
     sizes = {"M": 40, "N": 56, "K": 48 * 4 + 8}
-    for options in (Options(arch=arch), Options(arch=arch, multiples=("K", "N"))):
-        rounded = {n: -(-x // 16) * 16 if n in options.multiples else x for n, x in sizes.items()}
+    for options in (Options(arch=arch), Options(arch=arch, multiples=sixteens("K", "N"))):
+        rounded = {n: -(-x // 16) * 16 if n in dict(options.multiples) else x for n, x in sizes.items()}
         made = agree(shape, rounded, options=options, orders=(3,), tolerance=5e-3)
         assert "ph_fragment_4" in body(made)
 
@@ -309,7 +309,7 @@ def test_weights_that_a_warp_holds_only_in_part_go_through_shared_memory() -> No
 @pytest.mark.parametrize("name", ["gemm", "attention"])
 def test_the_benchmarks_kernels_compile_for_every_architecture(arch: str, name: str) -> None:
     text = read(f"benchmarks/kernels/{name}.ph")
-    known = Options(arch=arch, multiples=("K", "M", "N", "R"))
+    known = Options(arch=arch, multiples=sixteens("K", "M", "N", "R"))
     if arch == "sm_75" and name == "gemm":
         text = text.replace("BN in [256]", "BN in [128]")
     made = nvrtc.compile_text(emitted(text, options=known).text, "test.cu", arch)

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from phobos.lowering.decide import specialised
+from phobos.lowering.options import Options
 from phobos.lowering.vectors import elements_per_access
 from phobos.semantics import ir
 from phobos.semantics.module import analyse
+from phobos.semantics.multiples import multiples_of
 from phobos.semantics.values import values_of
+from phobos.semantics.walking import statements_of
+from tests.codegen import host
+from tests.codegen.compare import Case, agree
 
 
 @pytest.mark.parametrize(
@@ -41,3 +47,47 @@ def test_a_row_is_moved_in_pieces_that_divide_where_it_starts(
     assert [one.code for one in unit.problems if one.severity == "error"] == []
     (access,) = [s.access for s in unit.program.body.statements if isinstance(s, ir.Store)]
     assert elements_per_access(access, values_of(unit.program)) == width
+
+
+@pytest.mark.parametrize(
+    ("sizes", "found"),
+    [
+        ({"N": 4096, "K": 32}, {"K": 16, "N": 16}),
+        ({"N": 1000, "K": 1000}, {"K": 8, "N": 8}),
+        ({"N": 1004, "K": 1004}, {"N": 4}),  # of halves four are half of 16 bytes, and help nobody
+        ({"N": 1001, "K": 1006}, {}),
+        ({"N": 0, "M": 1000, "R": 2002}, {"N": 16, "R": 2}),  # M is the length of no row
+        ({"N": 8}, {"N": 8}),
+    ],
+)
+def test_what_is_worth_knowing_of_an_extent(sizes: dict[str, int], found: dict[str, int]) -> None:
+    text = """
+    kernel k(A: tensor<f16>[M, K], B: tensor<f16>[K, N], C: tensor<f32>[M, N], V: tensor<f32>[M],
+        D: tensor<f64>[M, R]) {
+      A[0, 0] = 1.0
+    }
+    """
+    assert dict(multiples_of(analyse("k.ph", text).kernels["k"].program, sizes)) == found
+
+
+@pytest.mark.skipif(host.COMPILER is None, reason="no C++ compiler (g++)")
+@pytest.mark.parametrize(("dtype", "unit"), [("f16", 8), ("bf16", 8), ("f32", 4), ("f64", 2), ("i8", 16), ("i32", 4)])
+@pytest.mark.parametrize("count", [1, 3, 13])
+def test_rows_of_whole_pieces_are_moved_in_pieces_up_to_a_ragged_end(dtype: str, unit: int, count: int) -> None:
+    text = f"""
+        @launch(64)
+        kernel k(X: tensor<{dtype}>[M, N], Y: tensor<{dtype}>[M, N]) {{
+          let r = ctx.block.x * 4
+          for c in range(0, N, 96) {{
+            Y[r :+ 4, c :+ 96] = X[r :+ 4, c :+ 96] + X[r :+ 4, c + {unit} :+ 96]
+          }}
+        }}
+        """
+    case = Case(text, {"M": 7, "N": unit * count})
+    known = multiples_of(case.program, case.sizes)
+    assert dict(known)["N"] == unit
+    values = values_of(specialised(case.program, known))
+    stores = [s for s in statements_of(case.program.body) if isinstance(s, ir.Store)]
+    assert {elements_per_access(s.access, values) for s in stores} == {unit}
+    made = agree(text, case.sizes, options=Options(multiples=known), orders=(0,))
+    assert set(made.wide.values()) == {8 if dtype == "i8" else 16}

@@ -23,13 +23,14 @@ from phobos.codegen.emitted import Emitted
 from phobos.codegen.work import emit
 from phobos.lowering.decide import lower
 from phobos.lowering.on_chip import on_chip_of, rounds_at
-from phobos.lowering.options import MULTIPLE, Options
+from phobos.lowering.options import Options
 from phobos.lowering.support import missing
 from phobos.runtime.reference.execute import Options as Execution
 from phobos.runtime.reference.execute import execute
 from phobos.runtime.reference.faults import Fault
 from phobos.semantics.grid import evaluate
 from phobos.semantics.module import analyse
+from phobos.semantics.multiples import multiples_of
 from phobos.semantics.obligations import obligations_of
 from phobos.semantics.program import Program
 from phobos.semantics.schedules import BLOCKED, INTERLEAVED, Schedule, Work, form_of, share_out
@@ -128,7 +129,7 @@ def prepared(sample: Sample) -> Made | str:
         kind = BLOCKED if sample.seed % 2 else INTERLEAVED
         work = share_out(Schedule(kind, 1), [[(sample.grid, 1, 1)]], sample.workers)
         work = None if form_of(work) is None else work
-    multiples = tuple(n for n, size in sample.sizes.items() if size % MULTIPLE == 0) if sample.specialised else ()
+    multiples = multiples_of(program, sample.sizes) if sample.specialised else ()
     keep: tuple[tuple[str, int], ...] = ()
     if program.is_persistent and sample.seed % 4:
         numbers = {**sample.sizes, **{n: int(v) for n, v in sample.params.items()}}

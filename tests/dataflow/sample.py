@@ -24,7 +24,7 @@ Shape = tuple[int, ...]
 @dataclass(frozen=True)
 class Sample:
     """A kernel with its numbers. `special`: float tensors hold NaN, infinities and negative zeros too. `specialised`:
-    it is known of extents that they are whole multiples of 16. `workers` share the blocks (0: a worker each)."""
+    it is known of extents what they are whole multiples of. `workers` share the blocks (0: a worker each)."""
 
     seed: int
     text: str

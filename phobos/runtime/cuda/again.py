@@ -18,8 +18,9 @@ from phobos.runtime.arrays import loses_gradient
 from phobos.runtime.binding import parameters_of
 from phobos.runtime.cuda import detection, driver, launch
 from phobos.runtime.cuda.calls import Call, Repeated
-from phobos.runtime.cuda.preparing import WIDEST, Ready
+from phobos.runtime.cuda.preparing import Ready
 from phobos.runtime.cuda.streams import stream_of
+from phobos.semantics.multiples import WIDE_BYTES
 from phobos.value import replace
 
 if TYPE_CHECKING:
@@ -164,10 +165,10 @@ def _part(given: Any) -> tuple[Hashable, int | float | None] | None:
         pointer = given.data_ptr()
         if not pointer:
             return None
-        return (pointer % WIDEST, shape, given.stride(), given.dtype, place.index), pointer
+        return (pointer % WIDE_BYTES, shape, given.stride(), given.dtype, place.index), pointer
     if module == "cupy" and given.shape:
         pointer = given.data.ptr
-        return (pointer % WIDEST, given.shape, given.strides, given.dtype.char, given.device.id), pointer
+        return (pointer % WIDE_BYTES, given.shape, given.strides, given.dtype.char, given.device.id), pointer
     return None
 
 

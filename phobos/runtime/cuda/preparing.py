@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from phobos.errors import LaunchError
-from phobos.lowering.options import MULTIPLE, RACES, Options
+from phobos.lowering.options import RACES, Options
 from phobos.runtime import gate
 from phobos.runtime.arrays import SIZES, Given
 from phobos.runtime.binding import Bound, barrier_tensors, bind
@@ -29,6 +29,7 @@ from phobos.runtime.placing import place
 from phobos.runtime.plan import Check, PhasePlan, Plan
 from phobos.runtime.scheduling import form_of_one, notes_of, possible, schedule_for, work_of
 from phobos.semantics.fusion import FusedProgram
+from phobos.semantics.multiples import WIDE_BYTES, multiples_of
 from phobos.semantics.program import Program
 from phobos.semantics.schedules import Work
 from phobos.syntax.lines import line_at
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 
 SUSPECT = ("PH203", "PH204", "PH205", "PH207", "PH215", "PH506", "PH508")
 SUSPECT_TIMEOUT_S = 60.0
-WIDEST = 16  # bytes of the widest access: of an address, no more than its place between multiples of this decides
 
 
 @value
@@ -172,7 +172,7 @@ def lowering_for(bound: Bound, options: LaunchOptions, arch: str) -> Options:
     lowering = Options(
         arch=arch, vectors=True, debug=options.debug or "bounds" in options.detect, guards=not options.host_checks,
         pitched=tuple(name for name, held in bound.tensors.items() if _is_pitched(held)),
-        multiples=tuple(sorted(name for name, extent in bound.dims.items() if extent % MULTIPLE == 0)),
+        multiples=multiples_of(bound.program, bound.dims),
         maps=all(0 < extent <= driver.MOST_MAPPED for held in bound.tensors.values() for extent in held.shape),
     )  # fmt: skip
     if "races" in options.detect:
@@ -235,7 +235,7 @@ def _multiprocessors(bound: Bound, device: int, reserved: int) -> int:
 
 def _based(bound: Bound, lowering: Options, device: int, context: driver.Context) -> Options:
     """Without wide accesses where an array that would have them starts in between."""
-    if all(held.pointer % WIDEST == 0 for held in bound.tensors.values()):
+    if all(held.pointer % WIDE_BYTES == 0 for held in bound.tensors.values()):
         return lowering
     loaded = load(bound.module, bound.unit, lowering, device, context)
     for name, size in loaded.compiled.emitted.wide.items():

@@ -21,6 +21,7 @@ from phobos.files import only_ours
 from phobos.runtime.device import number_of
 from phobos.runtime.tuning.reading import NOT_OURS, document, extents, field, whole_numbers
 from phobos.runtime.tuning.space import Variant, variant_of
+from phobos.semantics.multiples import MULTIPLE
 from phobos.syntax.tokens import END, tokenize
 from phobos.value import value
 
@@ -33,7 +34,6 @@ T = TypeVar("T")
 
 VERSION = 1
 MOST_FILES = 500  # of rows; the ones used longest ago go first
-CLASS_MULTIPLE = 16  # code is specialised on extents that are whole multiples of it
 
 
 @value
@@ -74,7 +74,7 @@ def size_class(sizes: Mapping[str, int]) -> str:
     for name, extent in sorted(sizes.items()):
         power = max(extent - 1, 0).bit_length()
         around = f"{name} in (2^{power - 1}, 2^{power}]" if power else f"{name} = {extent}"
-        parts.append(around + (f", x{CLASS_MULTIPLE}" if extent % CLASS_MULTIPLE == 0 else ""))
+        parts.append(around + (f", x{MULTIPLE}" if extent % MULTIPLE == 0 else ""))
     return "; ".join(parts)
 
 

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from phobos.errors import InputError, KernelFault, LaunchError
-from phobos.lowering.options import MULTIPLE
 from phobos.runtime.faults import said_of
 from phobos.runtime.tuning.space import Variant
 from phobos.semantics import ir
+from phobos.semantics.multiples import MULTIPLE
 from phobos.semantics.program import Program
 from phobos.semantics.tiles import slice_lengths
 from phobos.value import replace, value
