@@ -101,8 +101,8 @@ def tuned(arguments: argparse.Namespace, how: How) -> Tuning:
         except ValueError as error:
             raise InputError(str(error)) from None
     names = names_of(arguments, header)
-    gate.demand(kernel.findings, kernel.name, kernel.text, on_device=True)
     fixed = constants_in(kernel.analysed()[1].program, names)
+    gate.demand(kernel.findings_at(fixed), kernel.name, kernel.text, on_device=True)
     module, unit = kernel.analysed(fixed)
     gate.demand_program(module, unit, kernel.name)
     number = option(arguments, header, arguments.seed, "seed", seed) or 0

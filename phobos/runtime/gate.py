@@ -15,41 +15,47 @@ from phobos.codegen import cache
 from phobos.diagnostic import Diagnostic
 from phobos.errors import CheckError
 from phobos.syntax.lines import line_at
+from phobos.value import replace
 
 if TYPE_CHECKING:
     from phobos.check.configuration import Configuration
+    from phobos.runtime.options import Chosen
     from phobos.semantics.module import Module, Unit
 
 STOPS_ALL = ("PH0", "PH1", "PH4")
 STOPS_DEVICE = ("PH2", "PH3", "PH5")
 
 
-def findings(module: Module, kernel: str) -> list[Diagnostic]:
-    """What the checker says of a kernel (`a+b`: of each) and the functions it calls, by its file's configuration."""
+def findings(module: Module, kernel: str, constants: Chosen = ()) -> list[Diagnostic]:
+    """What the checker says of a kernel (`a+b`: of each) and the functions it calls, by its file's configuration and at
+    these constants."""
     from phobos.check import findings as all_findings
     from phobos.check.engine import of_kernels
 
-    found = all_findings(module.path, module.file.text, _configuration(module))
+    found = all_findings(module.path, module.file.text, _configuration(module, constants))
     inside = of_kernels(module, found, kernel.split("+"))
     return inside + [d for d in _unparsed(module, found, kernel) if d not in inside]
 
 
-def codes(module: Module, kernel: str, found: Sequence[Diagnostic]) -> tuple[str, ...]:
+def codes(
+    module: Module, kernel: str, found: Sequence[Diagnostic], constants: Chosen = ()
+) -> tuple[str, ...]:  # fmt: skip
     """The codes of `found`, and then of what is silenced: who silences a finding says that their launches are not those
     it is about, and is believed; but a launch that hangs all the same shall end."""
     from phobos.check.engine import of_kernels, settings_of, unsilenced
     from phobos.semantics.module import analyse
 
-    configuration = _configuration(module)
+    configuration = _configuration(module, constants)
     read = analyse(module.path, module.file.text, settings_of(configuration))
     everything = of_kernels(read, unsilenced(read, configuration), kernel.split("+"))
     return tuple(dict.fromkeys(finding.code for finding in (*found, *everything)))
 
 
-def _configuration(module: Module) -> Configuration:
+def _configuration(module: Module, constants: Chosen) -> Configuration:
     from phobos.check.configuration import DEFAULT, of_file
 
-    return DEFAULT if module.path.startswith("<") else of_file(module.path)
+    read = DEFAULT if module.path.startswith("<") else of_file(module.path)
+    return replace(read, constants=constants) if constants else read
 
 
 def _unparsed(module: Module, found: Sequence[Diagnostic], kernel: str) -> list[Diagnostic]:
@@ -64,20 +70,22 @@ def _unparsed(module: Module, found: Sequence[Diagnostic], kernel: str) -> list[
     ]  # fmt: skip
 
 
-def passed(path: str, text: str, kernel: str) -> tuple[str, ...] | None:
+def passed(path: str, text: str, kernel: str, constants: Chosen = ()) -> tuple[str, ...] | None:
     """The `codes` of a kernel that nothing forbids to run anywhere, where that is known from before."""
-    return cache.verdict(_key(path, text, kernel))
+    return cache.verdict(_key(path, text, kernel, constants))
 
 
-def keep(path: str, text: str, kernel: str, found: Sequence[Diagnostic], codes: tuple[str, ...]) -> None:
+def keep(
+    path: str, text: str, kernel: str, found: Sequence[Diagnostic], codes: tuple[str, ...], constants: Chosen = ()
+) -> None:  # fmt: skip
     """Keep that nothing forbids a kernel to run, where that is so, for the next start."""
     if not stopping(found, on_device=True):
-        cache.keep_verdict(_key(path, text, kernel), codes)
+        cache.keep_verdict(_key(path, text, kernel, constants), codes)
 
 
-def _key(path: str, text: str, kernel: str) -> str:
-    """Names all that the checker goes by: the words, and every configuration file that may count for them."""
-    files: list[str] = []
+def _key(path: str, text: str, kernel: str, constants: Chosen) -> str:
+    """Names all that the checker goes by: the words, the constants, and every configuration file that may count."""
+    files = [f"{name}={number}" for name, number in constants]
     if not path.startswith("<"):
         place = Path(path).resolve()
         files.append(str(place))

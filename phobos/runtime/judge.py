@@ -63,7 +63,8 @@ class Judging:
 
 @value
 class Prepared:
-    """A launch that nothing forbids: `phases` of kernels with their grids, all of one done before the next begins."""
+    """A launch that nothing forbids: `phases` of kernels with their grids, all of one done before the next begins.
+    `constants` are the caller's."""
 
     kernel: Kernel
     placement: Placement
@@ -73,6 +74,7 @@ class Prepared:
     arrays: dict[str, Array]
     resident: int | None
     timeout_s: float | None
+    constants: dict[str, int]
 
 
 @value
@@ -124,7 +126,7 @@ def prepare(
     else:
         placement = place(
             bound, options.grid, lambda program: _resident(kernel, program, options),
-            lambda chosen: kernel.bound(arguments, named, chosen), constants,
+            lambda settled: kernel.bound(arguments, named, settled, constants), constants,
         )
         if placement.bound is not bound:
             bound = placement.bound
@@ -145,7 +147,7 @@ def prepare(
     notes = (*placement.notes, *notes_of(work, schedule.l2_group, placement.resident))
     plan = _plan(kernel, options, placement, work, (*checks,), notes, phase_plans)
     bounded = None if program.is_persistent else options.resident
-    return Prepared(kernel, placement, phases, work, plan, arrays, bounded, options.timeout or None)
+    return Prepared(kernel, placement, phases, work, plan, arrays, bounded, options.timeout or None, constants)
 
 
 def _resident(kernel: Kernel, program: Program, options: LaunchOptions) -> tuple[int, str]:
@@ -222,7 +224,7 @@ def judge(prepared: Prepared, judging: Judging) -> Verdict:
             f"`{program.name}` needs more memory than there is here, at this grid and these sizes: take smaller ones"
         ) from None
     elapsed = 1e3 * (perf_counter() - started)
-    missed = tuple(gate.doubtful(prepared.kernel.findings))
+    missed = tuple(gate.doubtful(prepared.kernel.findings_at(prepared.constants)))
     return Verdict(prepared.plan, outcome, elapsed, missed)
 
 

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 from phobos.errors import CheckError, LaunchError
 from phobos.runtime import gate
 from phobos.runtime.binding import Bound, bind
-from phobos.runtime.options import LaunchOptions, asked, chosen_constants, time_limit, whole, whole_grid
+from phobos.runtime.options import Chosen, LaunchOptions, asked, chosen_constants, time_limit, whole, whole_grid
 from phobos.runtime.placing import GridOption
 from phobos.runtime.plan import Plan
 
 if TYPE_CHECKING:
     from phobos.diagnostic import Diagnostic
     from phobos.runtime.cuda.again import Again
+    from phobos.runtime.cuda.preparing import Ready
     from phobos.runtime.judge import Prepared, Verdict
     from phobos.runtime.tracing.trace import Trace
     from phobos.runtime.tuning.tuning import Tuning
@@ -170,9 +171,8 @@ class Kernel:
         self.text = text
         self.name = name
         self.order = order
-        self._findings: list[Diagnostic] | None = None
-        self._codes: tuple[str, ...] = ()
-        self._passed: tuple[str, ...] | None = None  # codes of findings that are known from before
+        self._found: dict[Chosen, tuple[list[Diagnostic], tuple[str, ...]]] = {}  # with their codes
+        self._passed: dict[Chosen, tuple[str, ...] | None] = {}  # codes of findings that are known from before
         self._key: str | None = None
         self._again: Again | None = None  # what it was launched with on a GPU
 
@@ -190,17 +190,20 @@ class Kernel:
 
         Raises LaunchError for an unknown constant, CheckError for kernels that cannot be one launch.
         """
-        from phobos.semantics.module import analyse
-        from phobos.semantics.program import Settings
-
         settled = dict(chosen_constants(constants))
-        module = analyse(self.path, self.text, Settings(constants=tuple(sorted(settled.items()))))
+        module = self._read(tuple(sorted(settled.items())))
         unit = self._fused(module) if "+" in self.name else module.kernels[self.name]
         for name in settled:
             if name not in unit.program.constants:
                 known = ", ".join(unit.program.constants) or "none"
                 raise LaunchError(f"`{self.name}` has no constant `{name}` (it has {known})")
         return module, unit
+
+    def _read(self, constants: Chosen = ()) -> Module:
+        from phobos.semantics.module import analyse
+        from phobos.semantics.program import Settings
+
+        return analyse(self.path, self.text, Settings(constants=constants))
 
     def _fused(self, module: Module) -> Unit:
         from phobos.semantics.fusion import NotFusible, fused
@@ -233,38 +236,67 @@ class Kernel:
     @property
     def findings(self) -> list[Diagnostic]:
         """What the checker says of this kernel."""
-        if self._findings is None:
-            module, _ = self.analysed()
-            self._findings = gate.findings(module, self.name)
-            self._codes = gate.codes(module, self.name, self._findings)
-            gate.keep(self.path, self.text, self.name, self._findings, self._codes)
-        return self._findings
+        return self.findings_at()
 
-    @property
-    def codes(self) -> tuple[str, ...]:
+    def findings_at(self, constants: Mapping[str, int] | None = None) -> list[Diagnostic]:
+        """What the checker says of this kernel at a choice of constants."""
+        chosen = self._unlike_defaults(constants)
+        if chosen not in self._found:
+            module, _ = self.analysed()
+            found = gate.findings(module, self.name, chosen)
+            codes = gate.codes(module, self.name, found, chosen)
+            gate.keep(self.path, self.text, self.name, found, codes, chosen)
+            self._found[chosen] = found, codes
+        return self._found[chosen][0]
+
+    def codes_at(self, constants: Mapping[str, int] | None = None) -> tuple[str, ...]:
         """The codes of the findings, and then of what is silenced. Where they are known from an earlier process nothing
         is checked again."""
-        if self._findings is None:
-            if self._passed is None:
-                self._passed = gate.passed(self.path, self.text, self.name)
-            if self._passed is not None:
-                return self._passed
-        _ = self.findings
-        return self._codes
+        chosen = self._unlike_defaults(constants)
+        if chosen not in self._found:
+            if chosen not in self._passed:
+                self._passed[chosen] = gate.passed(self.path, self.text, self.name, chosen)
+            known = self._passed[chosen]
+            if known is not None:
+                return known
+            self.findings_at(constants)
+        return self._found[chosen][1]
 
-    def demand(self, module: Module, unit: Unit, *, on_device: bool) -> None:
-        """Raises CheckError where something forbids a run there, at the constants of `unit`."""
-        _ = self.codes
-        known = self._findings is None and self._passed is not None  # nothing that was found stands against it
-        found = [] if known else self.findings
+    def _unlike_defaults(self, constants: Mapping[str, int] | None) -> Chosen:
+        """The constants that are others than without a choice."""
+        settled = chosen_constants(constants)
+        if not settled:
+            return ()
+        module = self._read()
+        parts = [module.kernels[name].program.constants for name in self.name.split("+")]
+        usual = {name: constant.value for part in parts for name, constant in part.items()}
+        return tuple((name, number) for name, number in settled if usual.get(name) != number)
+
+    def demand(
+        self, module: Module, unit: Unit, *, on_device: bool, constants: Mapping[str, int] | None = None
+    ) -> None:  # fmt: skip
+        """Raises CheckError where something forbids a run there, at the constants of `unit`. `constants` are those of
+        the caller; `unit` may have more, which stand for the grid."""
+        self.codes_at(constants)
+        known = self._unlike_defaults(constants) not in self._found  # nothing that was found stands against it
+        found = [] if known else self.findings_at(constants)
         gate.demand_program(module, unit, self.name, found)
         if on_device:
             gate.demand(found, self.name, self.text, on_device=True)
 
-    def bound(self, arguments: tuple[Any, ...], named: Mapping[str, Any], constants: Mapping[str, int]) -> Bound:
-        """Arguments matched to parameters at these constants. Raises CheckError, LaunchError."""
+    def demand_launch(self, constants: Mapping[str, int] | None = None) -> None:
+        """Raises CheckError where something forbids a launch on a GPU at a choice of constants."""
         module, unit = self.analysed(constants)
-        self.demand(module, unit, on_device=False)
+        self.demand(module, unit, on_device=True, constants=constants)
+
+    def bound(
+        self, arguments: tuple[Any, ...], named: Mapping[str, Any], constants: Mapping[str, int],
+        chosen: Mapping[str, int] | None = None,
+    ) -> Bound:  # fmt: skip
+        """Arguments matched to parameters at these constants, of which the caller's are `chosen` where the others stand
+        for the grid. Raises CheckError, LaunchError."""
+        module, unit = self.analysed(constants)
+        self.demand(module, unit, on_device=False, constants=constants if chosen is None else chosen)
         return bind(module, unit, unit.program, arguments, named)
 
     # --- running it -----------------------------------------------------------------------------------------
@@ -311,15 +343,17 @@ class Kernel:
             prepared, _ = tuning.attempt(self, bound, options, lambda o: self._prepared(bound, arguments, named, o))
             self._judged(prepared, options.detect)
             return
-        if not unchecked:
-            self.demand(bound.module, bound.unit, on_device=True)
         from phobos.runtime.cuda.again import Again
         from phobos.runtime.cuda.launch import launched
         from phobos.runtime.cuda.streams import library_of
 
-        ready, _ = tuning.attempt(
-            self, bound, options, lambda o: launched(self, self._at(bound, arguments, named, o), o)
-        )
+        def launch(chosen: LaunchOptions) -> Ready:
+            there = self._at(bound, arguments, named, chosen)
+            if not unchecked:
+                self.demand(there.module, there.unit, on_device=True, constants=dict(chosen.constants))
+            return launched(self, there, chosen)
+
+        ready, _ = tuning.attempt(self, bound, options, launch)
         if self._again is None:
             self._again = Again()
         self._again.remember(arguments, named, options, ready, library_of(bound))
@@ -465,7 +499,7 @@ class Kernel:
     def compile(self, target: str = "sm_90a", constants: Mapping[str, int] | None = None) -> Any:
         """Compile for a target with NVRTC, no GPU needed: cubin, PTX, registers, shared bytes."""
         module, unit = self.analysed(constants)
-        self.demand(module, unit, on_device=False)
+        self.demand(module, unit, on_device=False, constants=constants)
         from phobos.runtime.compiling import compiled
 
         return compiled(module, unit, target)
@@ -473,7 +507,7 @@ class Kernel:
     def persistent_grid(self, constants: Mapping[str, int] | None = None, device: int | None = None) -> int:
         """How many blocks of this kernel a GPU holds at once; by default the one that is current in this thread."""
         module, unit = self.analysed(constants)
-        self.demand(module, unit, on_device=False)
+        self.demand(module, unit, on_device=False, constants=constants)
         from phobos.runtime.cuda import driver
         from phobos.runtime.cuda.preparing import resident_blocks
 

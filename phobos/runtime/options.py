@@ -50,7 +50,11 @@ class LaunchOptions:
         )  # fmt: skip
 
 
-def chosen_constants(constants: Mapping[str, int] | None) -> tuple[tuple[str, int], ...]:
+Chosen = tuple[tuple[str, int], ...]
+"""A caller's choice of constants, in the order of their names."""
+
+
+def chosen_constants(constants: Mapping[str, int] | None) -> Chosen:
     """A caller's choice of constants. Raises LaunchError where it is none."""
     if not constants:
         return ()

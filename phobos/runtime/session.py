@@ -165,11 +165,11 @@ def _perform(request: Request, shared: ClusterRun | None) -> Report:
     except LaunchError as error:
         if error.kind is None:
             raise
-        return _faulted(report, request, Stop(error.kind, error.diagnostic, said_of(error), ()), runner.made)
+        return _faulted(report, runner, Stop(error.kind, error.diagnostic, said_of(error), ()))
     except KernelFault as error:
         fault = Stop(error.kind, error.diagnostic, said_of(error), error.blocks)
-        return _faulted(report, request, fault, runner.made)
-    return _finished(report, request, done, given, runner.options, on_gpu, detect)
+        return _faulted(report, runner, fault)
+    return _finished(report, runner, done, given, on_gpu, detect)
 
 
 def launch_of(request: Request, on_gpu: bool, mapped: bool = False) -> tuple[Program, Arguments, LaunchOptions]:
@@ -178,8 +178,10 @@ def launch_of(request: Request, on_gpu: bool, mapped: bool = False) -> tuple[Pro
     Raises CheckError where the launch is forbidden, InputError and LaunchError for what cannot be made of the request.
     """
     kernel = request.kernel
-    gate.demand(kernel.findings, kernel.name, kernel.text, on_device=on_gpu and not request.unchecked)
+    gate.demand(kernel.findings, kernel.name, kernel.text, on_device=False)
     constants = constants_in(kernel.analysed()[1].program, request.names)
+    found = kernel.findings_at(constants)
+    gate.demand(found, kernel.name, kernel.text, on_device=on_gpu and not request.unchecked)
     module, unit = kernel.analysed(constants)
     gate.demand_program(module, unit, kernel.name)
     where = directories(request.names, request.command_line, request.directory)
@@ -220,6 +222,11 @@ class _Runner:
         self.detect = detect
         self.made: Plan | None = None
         self.tuned: Choice | None = None
+
+    @property
+    def findings(self) -> list[Diagnostic]:
+        """What the checker says of the kernel as it was run."""
+        return self.kernel.findings_at(dict(self.options.constants))
 
     def named(self, arrays: Mapping[str, Any]) -> dict[str, Any]:
         return {**arrays, **self.given.numbers}
@@ -282,6 +289,8 @@ class _Runner:
         """The arrays go to the device and come back: `cuda.host.run` gives `plan`, `arrays`, `elapsed_ms` (a list)."""
         from phobos.runtime.cuda.host import run
 
+        if not self.options.unchecked:
+            self.kernel.demand_launch(dict(self.options.constants))  # those that were tuned, too
         arrays = {name: held.copy() for name, held in self.given.arrays.items()}
         bound = self.kernel.bound((), self.named(arrays), dict(self.options.constants))
         options = self.watched()
@@ -328,26 +337,23 @@ class _Runner:
         return replace(plan, timeout_source=f"the default {why}")
 
 
-def _faulted(report: Callable[..., Report], request: Request, fault: Stop, plan: Plan | None) -> Report:
-    hit = confirmed(fault.kind, fault.place, request.kernel.findings)
+def _faulted(report: Callable[..., Report], runner: _Runner, fault: Stop) -> Report:
+    request = runner.request
+    hit = confirmed(fault.kind, fault.place, runner.findings)
     verdicts = [] if hit is None else [f"confirms {hit.code} (line {_line(request.kernel, hit)})"]
     wanted = next((e for e in request.expectations if e.kind == "fault"), None)
     judged = () if wanted is None else (judge_fault(wanted, fault.kind),)
     code = 0 if judged and judged[0].met else 1
-    return report(plan=plan, fault=fault, verdicts=tuple(verdicts), judged=judged, code=code)
+    return report(plan=runner.made, fault=fault, verdicts=tuple(verdicts), judged=judged, code=code)
 
 
 def _finished(
-    report: Callable[..., Report],
-    request: Request,
-    done: _Done,
-    given: Arguments,
-    options: LaunchOptions,
-    on_gpu: bool,
+    report: Callable[..., Report], runner: _Runner, done: _Done, given: Arguments, on_gpu: bool,
     detect: tuple[str, ...],
-) -> Report:
+) -> Report:  # fmt: skip
     from phobos.runtime.conditions import stored_tensors
 
+    request, options = runner.request, runner.options
     program = done.bound.program
     outputs: dict[str, Summary] = {}
     for name in stored_tensors(program):
@@ -369,7 +375,7 @@ def _finished(
     for name, path in request.outputs.items():
         save(path, done.arrays[name])
         saved.append((name, path))
-    verdicts = [] if on_gpu else _disproved(request.kernel, detect)
+    verdicts = [] if on_gpu else _disproved(request.kernel, runner.findings, detect)
     code = 1 if any(one.met is False for one in judged) or (verified is not None and not verified[1]) else 0
     return report(
         plan=done.plan, outputs=outputs, saved=tuple(saved), elapsed_ms=done.elapsed_ms,
@@ -378,10 +384,10 @@ def _finished(
     )  # fmt: skip
 
 
-def _disproved(kernel: Kernel, detect: tuple[str, ...]) -> list[str]:
+def _disproved(kernel: Kernel, found: list[Diagnostic], detect: tuple[str, ...]) -> list[str]:
     """What the checker is sure of and this run has not shown."""
     said = []
-    for finding in gate.doubtful(kernel.findings):
+    for finding in gate.doubtful(found):
         place = f"{finding.code} (line {_line(kernel, finding)})"
         if finding.code in TEXTUAL:
             said.append(f"{place} stands, whatever a run shows: it is about the text")

@@ -20,6 +20,7 @@ from phobos.runtime.kernel import kernel
 from tests.codegen import host
 from tests.codegen.compare import read
 from tests.codegen.fake_device import FakeDriver, HostArray
+from tests.codegen.test_launch import CHOSEN
 
 pytestmark = pytest.mark.skipif(host.COMPILER is None, reason="no C++ compiler (g++)")
 
@@ -228,6 +229,20 @@ def test_loops_longer_than_registers_are_not_unrolled_wholly() -> None:
     text = "kernel k(X: tensor<f32>[N]) {\nX[ctx.block.x * 64 :+ %d] = 1.0\n}\n"
     assert "#pragma unroll 8\n" not in kernel(text % 65536).compile(target="sm_80").cuda
     assert "#pragma unroll 8\n" in kernel(text % 1048576).compile(target="sm_80").cuda
+
+
+def test_a_run_is_judged_at_its_own_constants(
+    device: FakeDriver, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(devices, "driver", lambda: (1, "this machine answers"))
+    (tmp_path / "chosen.ph").write_text(CHOSEN)
+    run = ["run", str(tmp_path / "chosen.ph"), "--set", "N=8", "--arg", "X=zeros", "--grid", "4"]
+    assert main([*run, "--device", "cuda"]) == 0 and len(device.launches) == 1
+    capsys.readouterr()
+    assert main([*run, "--device", "cuda", "--set", "FIRST=1"]) == 1 and len(device.launches) == 1
+    assert "nothing has run: 1 error of the checker" in capsys.readouterr().out
+    assert main([*run, "--device", "cpu", "--set", "FIRST=1"]) == 1
+    assert "confirms PH203" in capsys.readouterr().out
 
 
 def test_host_arrays_that_do_not_fit_are_told_by_name(device: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:

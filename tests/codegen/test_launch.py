@@ -175,6 +175,31 @@ def test_no_launch_that_may_hang_is_without_a_limit(
     assert made.plan(HostArray(floats(1, 4096))).timeout_s is None
 
 
+CHOSEN = SKIPPED.replace("if b != 2", "if b < FIRST").replace("@launch", "@autotune(FIRST in [0, 1])\n@launch")
+
+
+def test_a_launch_is_judged_at_its_own_constants(
+    device: FakeDriver, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The checker was asked of the default constants alone: what hangs at others went onto the card, with no limit."""
+    monkeypatch.setenv("PHOBOS_CACHE", str(tmp_path / "cache"))
+    for _ in range(2):  # the second kernel knows from the first what passed
+        made = kernel(CHOSEN)
+        x = HostArray(floats(8))
+        made(x, grid=4)
+        made(x, grid=4, constants={"FIRST": 0})
+        assert len(device.launches) == 2
+        with pytest.raises(CheckError, match="PH203"):
+            made(x, grid=4, constants={"FIRST": 1})
+        with pytest.raises(CheckError, match="PH203"):
+            made.trace(x, grid=4, constants={"FIRST": 1})
+        assert made.plan(x, grid=4, constants={"FIRST": 1}, unchecked=True).timeout_s == 60.0
+        assert made.plan(x, grid=4, constants={"FIRST": 1}).timeout_source == "because of PH203"
+        assert made.plan(x, grid=4).timeout_s is None
+        assert len(device.launches) == 2
+        device.launches.clear()
+
+
 def test_who_waits_for_a_device_names_one_that_is_there(device: FakeDriver) -> None:
     for number, said in ((2, "no CUDA device 2: 2 answer"), (-1, "`device` is -1"), ("cuda:0", "`device` is 'cuda:0'")):
         with pytest.raises(LaunchError, match=said):

@@ -24,7 +24,7 @@ try:
 except CheckError as error:
     said = "refused " + error.diagnostics[0].code
 rules = "phobos.check.rules.ph501_race_between_blocks" in sys.modules
-print(said, ",".join(kernel.codes), "checked" if rules else "known")
+print(said, ",".join(kernel.codes_at()), "checked" if rules else "known")
 """
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from phobos.errors import InputError, KernelFault, LaunchError
-from phobos.runtime import gate
 from phobos.runtime.arrays import NAMES
 from phobos.runtime.binding import Bound
 from phobos.runtime.cluster.pieces import Pieces, pieces_of
@@ -289,7 +288,7 @@ def _launch(kernel: Kernel, job: Job, arrays: dict[str, Any]) -> None:
         judge(prepare(kernel, bound, (), named, job.options), Judging())
         return
     if not job.options.unchecked:
-        gate.demand(kernel.findings, kernel.name, kernel.text, on_device=True)
+        kernel.demand_launch(dict(job.options.constants))
     if on_host:
         from phobos.runtime.cuda import host
 

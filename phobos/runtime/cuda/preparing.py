@@ -257,7 +257,7 @@ def _fitting(bound: Bound, loaded: Loaded) -> None:
 
 def _in_spite_of(kernel: Kernel, options: LaunchOptions) -> list[str]:
     """What an unchecked launch is told of the errors that would have stopped it."""
-    against = gate.stopping(kernel.findings, on_device=True) if options.unchecked else []
+    against = gate.stopping(kernel.findings_at(dict(options.constants)), on_device=True) if options.unchecked else []
     places = [f"{finding.code} (line {line_at(kernel.text, finding.span.start)})" for finding in against]
     return [f"unchecked: launched in spite of {', '.join(dict.fromkeys(places))}"] if places else []
 
@@ -271,7 +271,7 @@ def _timeout(kernel: Kernel, options: LaunchOptions, loaded: Loaded) -> tuple[fl
         return options.timeout or None, "as asked for" if options.timeout else ""
     if "deadlock" in options.detect:
         return SUSPECT_TIMEOUT_S, "as deadlocks are looked for"
-    for code in kernel.codes:
+    for code in kernel.codes_at(dict(options.constants)):
         if code in SUSPECT:
             return SUSPECT_TIMEOUT_S, f"because of {code}"
     return None, ""

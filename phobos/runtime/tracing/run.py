@@ -34,6 +34,8 @@ def traced(
         else:
             from phobos.runtime.cuda.tracing import traced as on_device
 
+            if not options.unchecked:
+                kernel.demand_launch(dict(options.constants))
             made, _ = on_device(kernel, bound, options, device, REPEAT, room)
         return made
 
@@ -72,7 +74,5 @@ def called(
     from phobos.runtime.arrays import in_host_memory
 
     bound = kernel.bound(arguments, named, dict(options.constants))
-    if bound.device != "cpu" and not options.unchecked:
-        kernel.demand(bound.module, bound.unit, on_device=True)
     arrays = {name: in_host_memory(name, held) for name, held in bound.tensors.items()}
     return traced(kernel, arrays, bound.params, options, bound.device, judging)

@@ -130,6 +130,8 @@ def judge(problem: Problem, task: Task, engine: Engine | None = None) -> Row:
         cache.lend(task.lent)
     try:
         kernel = problem.made()
+        if problem.device != "cpu":
+            kernel.demand_launch(problem.constants(variant))
         plan, arrays, bound = _launched(chosen, problem, kernel, variant, problem.small)
         wrong = _against(problem, variant, plan, arrays, bound)
         if wrong is not None:

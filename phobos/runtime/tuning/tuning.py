@@ -148,7 +148,7 @@ def tune(
     begun = perf_counter()
     if not how.timeout_s:
         raise LaunchError("a variant that hangs must be ended some time: give a `timeout` of more than 0 seconds")
-    gate.demand(kernel.findings, kernel.name, kernel.text, on_device=True)
+    gate.demand(kernel.findings_at(fixed), kernel.name, kernel.text, on_device=True)
     for schedule, group in itertools.product(how.schedules or (None,), how.l2_groups or (None,)):
         schedule_for(schedule, group)
     machine = how.machine or machine_of(device)
