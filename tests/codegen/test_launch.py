@@ -13,6 +13,7 @@ import phobos
 from phobos.errors import CheckError, KernelFault, LaunchError
 from phobos.runtime.cuda import again
 from phobos.runtime.cuda import launch as cuda_launch
+from phobos.runtime.cuda.calls import Call
 from phobos.runtime.cuda.preparing import Ready
 from phobos.runtime.kernel import kernel, load
 from tests.codegen import host
@@ -204,6 +205,24 @@ def test_who_waits_for_a_device_names_one_that_is_there(device: FakeDriver) -> N
     for number, said in ((2, "no CUDA device 2: 2 answer"), (-1, "`device` is -1"), ("cuda:0", "`device` is 'cuda:0'")):
         with pytest.raises(LaunchError, match=said):
             phobos.synchronize(number)  # type: ignore[arg-type]
+
+
+def test_a_captured_launch_tells_of_every_replay_that_is_stopped(
+    device: FakeDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the first fault its report was never looked at again, and its barrier word never made ready."""
+    graph: list[Call] = []
+    send = Call.send
+    monkeypatch.setattr(Call, "send", lambda call, stream: (graph.append(call), send(call, stream)))
+    device.capture = 1
+    x = numpy.zeros(8, numpy.float32)
+    kernel(SKIPPED)(HostArray(x), unchecked=True, timeout=0.001, grid=4, stream=0x1100)
+    device.capture = None
+    for _ in range(3):
+        with pytest.raises(KernelFault, match="timeout"):
+            phobos.synchronize()
+        phobos.synchronize()
+        send(graph[0], 0x1200)  # its replay
 
 
 def test_after_a_fault_the_same_barrier_word_works_again(device: FakeDriver) -> None:

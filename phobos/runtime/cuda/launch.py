@@ -181,8 +181,7 @@ def _look(key: int) -> None:
         driver.synchronize()
     fault = channel.fault(bound, made.emitted.sites, seconds)
     channel.clear(addresses, 0)
-    del _pending[key]
-    raise fault
+    raise fault  # it stays pending: a captured launch may be replayed, and stopped again
 
 
 def _barrier_addresses(ready: Ready, channel: Channel | None, stream: int, capturing: bool) -> dict[str, int]:
