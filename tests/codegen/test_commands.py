@@ -58,6 +58,18 @@ def test_lines_are_those_of_the_text_whatever_ends_them(capsys: pytest.CaptureFi
     assert [one["line"] for one in made["obligations"]] == [27, 20, 27, 22]
 
 
+@pytest.mark.parametrize(("extent", "unit"), [(4096, 16), (1000, 4), (1001, None)])
+def test_a_contract_says_what_extents_its_code_was_made_for(
+    capsys: pytest.CaptureFixture[str], extent: int, unit: int | None
+) -> None:
+    file = str(EXAMPLES / "softmax.ph")
+    made = json.loads(printed(capsys, "emit", file, "--format", "contract", "--set", f"N={extent}"))
+    reasons = [one["reason"] for one in made["obligations"] if one["kind"] == "aligned"]
+    assert reasons == ([f"this code is for extents N that are multiples of {unit}"] if unit else [])
+    text = printed(capsys, "emit", file, "--set", f"N={extent}")
+    assert (text != printed(capsys, "emit", file)) == (unit is not None)
+
+
 @needs_nvrtc
 def test_emit_ptx_and_cubin_for_a_target(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert ".target sm_80" in printed(capsys, "emit", STAGED, "--format", "ptx", "--target", "a100")

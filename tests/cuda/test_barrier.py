@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-
 import numpy
 import pytest
 
@@ -124,49 +122,6 @@ def test_graphs_captured_on_one_stream_are_replayed_beside_each_other(cupy) -> N
         made(arrays[2], stages=7, grid=40, stream=stream)
     launch.synchronize()
     assert all(bool((x == 2.0).all()) for x in arrays)
-
-
-HANDED = """
-@launch(1024)
-@persistent
-kernel handed(FLAG: tensor<i32>[N], round: i32) {
-  atomic_add(FLAG, ctx.block.x, 1)
-  while atomic_add(FLAG, (ctx.block.x + 1) % ctx.blocks.x, 0) < round {}
-}
-"""
-
-BUSY = """
-@launch(1024)
-kernel busy(X: tensor<f32>[N], rounds: i64) {
-  var x: f32 = X[ctx.block.x]
-  for i in range(0, rounds) { x = x * 0.5 + 1.0 }
-  X[ctx.block.x] = x
-}
-"""
-
-
-def test_kernels_that_wait_by_atomics_are_resident_as_a_whole(cupy) -> None:
-    """A grid takes half of a card that another kernel holds the other half of; then one comes that goes first."""
-    waits, busy = kernel(HANDED), kernel(BUSY)
-    count = driver.multiprocessors(0)
-    held, flags = cupy.zeros(count, numpy.float32), [cupy.zeros(4096, numpy.int32) for _ in range(2)]
-    least, greatest = ctypes.c_int(), ctypes.c_int()
-    driver.call("cuCtxGetStreamPriorityRange", ctypes.byref(least), ctypes.byref(greatest))
-    streams = [ctypes.c_void_p() for _ in range(3)]
-    for stream, priority in zip(streams, (least, least, greatest), strict=True):
-        driver.call("cuStreamCreateWithPriority", ctypes.byref(stream), ctypes.c_uint(1), priority)
-    for flag in flags:
-        waits(flag, round=1, timeout=10.0)
-    busy(held, rounds=1)
-    launch.synchronize()
-    blocks = waits.plan(flags[0], round=1).grid[0]
-    assert blocks == 2 * count
-    for again in range(2, 12):
-        busy(held, rounds=20_000_000, stream=streams[0].value)
-        for flag, stream in zip(flags, streams[1:], strict=True):
-            waits(flag, round=again, timeout=10.0, stream=stream.value)
-        launch.synchronize()
-        assert all(bool((flag[:blocks] == again).all()) for flag in flags)
 
 
 def test_two_streams_at_once(cupy) -> None:
