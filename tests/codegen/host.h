@@ -14,7 +14,11 @@ inline unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
 #define __device__
 #define __forceinline__ inline
 #define __noinline__
+#ifdef ALIGNED  // where accesses that are not are trapped
+#define __align__(n) __attribute__((aligned(n)))
+#else
 #define __align__(n)
+#endif
 #define __launch_bounds__(...)
 #define __global__
 #define __grid_constant__

@@ -128,6 +128,8 @@ def _generate(seed: int, turn: int) -> Sample:
 
 def _phases(writer: Writer) -> None:
     rng = writer.rng
+    if rng.random() < 0.5:  # little but what may stay on chip
+        writer.liking.update(walk=12.0)
     with _maybe(writer, rng.random() < 0.5):
         for _ in range(rng.randint(1, 3)):
             for tensor in (*writer.tensors, *(t for t, _ in writer.walks)):
