@@ -89,6 +89,24 @@ def assignment(text: str) -> tuple[str, int]:
     return name, given
 
 
+class Once(argparse.Action):
+    """Collects `NAME=...`; a name that was given before is refused, and none of the two values is taken silently."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        given = getattr(namespace, self.dest)
+        for name, before in given:
+            if name == values[0]:
+                raise argparse.ArgumentError(self, f"{name} is given twice: {before} and {values[1]}")
+        setattr(namespace, self.dest, [*given, values])
+
+
+def add_set(to: argparse._ActionsContainer, what: str) -> None:
+    """`--set`; `what` says what it gives a number."""
+    to.add_argument("--set", action=Once, default=[], type=assignment, metavar="NAME=INT", help=what)
+
+
 def named(text: str) -> tuple[str, str]:
     name, equals, given = text.partition("=")
     if not equals or not name.strip().isidentifier() or not given:
@@ -156,7 +174,7 @@ def files_apart(files: Mapping[str, str], sources: Iterable[str] = ()) -> None:
 def add_arrays(parser: argparse._ActionsContainer) -> None:
     """`--arg`, as every command takes it that runs kernels; the values are `named`."""
     parser.add_argument(
-        "--arg", action="append", default=[], type=named, metavar="NAME=WHAT",
+        "--arg", action=Once, default=[], type=named, metavar="NAME=WHAT",
         help="zeros, ones, iota, random[:seed=N], normal[:seed=N], @file.npy, @file.npz:key or a number",
     )  # fmt: skip
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from phobos.check import registry
 from phobos.check.configuration import DEFAULT, Configuration, from_file, of_file, words_of
 from phobos.check.project import Source, find, read, read_stdin, write
-from phobos.cli.arguments import add_order, assignment, files_apart, kernel_name, order_for, positive, use_colour
+from phobos.cli.arguments import add_order, add_set, files_apart, kernel_name, order_for, positive, use_colour
 from phobos.cli.output import document
 from phobos.cli.progress import Progress
 from phobos.diagnostic import SEVERITIES, Diagnostic, Severity
@@ -71,14 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     kernel.add_argument(
         "--target", action="append", metavar="CARDS", help="cards to check residency and memory for: h200,a100"
     )
-    kernel.add_argument(
-        "--set",
-        action="append",
-        type=assignment,
-        default=[],
-        metavar="NAME=INT",
-        help="fix a constant, an extent or an integer parameter",
-    )
+    add_set(kernel, "fix a constant, an extent or an integer parameter")
     run = parser.add_argument_group("configuration and running")
     run.add_argument("--config", metavar="FILE", help="read this configuration instead of the nearest phobos.toml")
     run.add_argument("--isolated", action="store_true", help="read no configuration")
@@ -179,6 +172,8 @@ def settle(arguments: argparse.Namespace) -> None:
             else "github" if os.environ.get("GITHUB_ACTIONS") == "true"
             else "concise"
         )  # fmt: skip
+    if arguments.unsafe_fixes and not (arguments.fix or arguments.diff):
+        raise InputError("--unsafe-fixes says what --fix and --diff may do as well; give one of them")
     if arguments.plot is not None and not arguments.prove:
         raise InputError("--plot draws what --prove shows; give both")
     if arguments.write_baseline and arguments.baseline:

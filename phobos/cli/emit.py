@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from phobos.check.project import write
-from phobos.cli.arguments import add_order, add_schedule, assignment, files_apart, kernel_name, order_for
+from phobos.cli.arguments import add_order, add_schedule, add_set, files_apart, kernel_name, order_for
 from phobos.cli.launches import demand_names, one_of
 from phobos.cli.output import document
 from phobos.errors import InputError
@@ -36,14 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_order(parser)
     parser.add_argument("--format", choices=FORMATS, default="cuda", help="what to print (default cuda)")
     parser.add_argument("--target", default="sm_90a", metavar="T", help="a card or an architecture (default sm_90a)")
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        type=assignment,
-        metavar="NAME=INT",
-        help="a constant, or an extent to specialise on",
-    )
+    add_set(parser, "a constant, or an extent to specialise on")
     add_schedule(parser)
     parser.add_argument("-o", "--output", metavar="F", help="write to a file instead of stdout")
 

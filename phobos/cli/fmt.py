@@ -95,7 +95,10 @@ def _sources(arguments: argparse.Namespace) -> tuple[list[Source], int]:
         return [read_stdin(arguments.stdin_filename or "-")], 0
     sources: list[Source] = []
     failed = 0
-    for name in find(arguments.paths):
+    names = find(arguments.paths)
+    if not names:
+        raise InputError(f"no .ph files under {', '.join(arguments.paths)}")
+    for name in names:
         try:
             sources.append(read(name))
         except InputError as error:
@@ -115,7 +118,7 @@ def _summary(changed: int, unchanged: int, failed: int, *, would: bool) -> str:
         parts.append(f"{files(unchanged)} already formatted")
     if failed:
         parts.append(f"{files(failed)} with errors")
-    return (", ".join(parts) or "No .ph files") + "."
+    return ", ".join(parts) + "."
 
 
 def _lines(text: str) -> Lines:

@@ -14,7 +14,7 @@ from phobos.cli.arguments import (
     add_arrays,
     add_order,
     add_schedule,
-    assignment,
+    add_set,
     device,
     grid,
     kernel_name,
@@ -45,7 +45,7 @@ def add_kernel(parser: argparse.ArgumentParser, fusion: str) -> None:
 
 def add_what(to: Group, of_set: str = "an extent or constant") -> None:
     add_arrays(to)
-    to.add_argument("--set", action="append", default=[], type=assignment, metavar="NAME=INT", help=of_set)
+    add_set(to, of_set)
 
 
 def add_where(to: Group) -> None:

@@ -11,7 +11,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from phobos.check.render.text import clean
-from phobos.cli.arguments import add_order, add_schedule, assignment, kernel_name, order_for
+from phobos.cli.arguments import add_order, add_schedule, add_set, kernel_name, order_for
 from phobos.cli.launches import demand_names, one_of
 from phobos.errors import CheckError, InputError, LaunchError
 
@@ -41,9 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target", metavar="T[,T...]", help="cards or architectures (default: the configured, else h200)"
     )
-    parser.add_argument(
-        "--set", action="append", default=[], type=assignment, metavar="NAME=INT", help="a constant or an extent"
-    )
+    add_set(parser, "a constant or an extent")
     add_schedule(parser)
     parser.add_argument("--json", action="store_true", help="a list of objects on stdout")
 

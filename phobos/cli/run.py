@@ -10,7 +10,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from phobos.cli.arguments import files_apart, named, positive, use_colour
+from phobos.cli.arguments import Once, files_apart, named, positive, use_colour
 from phobos.cli.launches import add_chance, add_kernel, add_what, add_where, launches, option, request, said_by
 from phobos.cli.output import document
 from phobos.errors import InputError
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("what it runs on")
     add_what(what)
     what.add_argument(
-        "--out", action="append", default=[], type=named, metavar="NAME=FILE", help="save a tensor as .npy"
+        "--out", action=Once, default=[], type=named, metavar="NAME=FILE", help="save a tensor as .npy"
     )
     where = parser.add_argument_group("where and how")
     add_where(where)
@@ -82,14 +82,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _outputs(arguments: argparse.Namespace) -> None:
-    """Raises InputError where one of two files would silently not be written, or would not be what its name says."""
-    seen: set[str] = set()
+    """Raises InputError where a file would not be what its name says."""
     for name, path in arguments.out:
-        if name in seen:
-            raise InputError(f"--out {name} is given twice: a tensor is saved once")
         if path.endswith(".npz"):
             raise InputError(f"--out {name}={path}: a tensor is saved as .npy, which holds one array")
-        seen.add(name)
     files_apart({f"--out {name}": path for name, path in arguments.out}, [arguments.file])
 
 

@@ -148,6 +148,8 @@ def test_selecting_rules(run: Run) -> None:
         (["--set", "N=x", "bad.ph"], "is not an integer"),
         (["--set", "BER=3", "bad.ph"], "did you mean `BAR`?"),
         (["--set", "N=-4", "bad.ph"], "`N` is an extent of bad.ph, which cannot be -4"),
+        (["--set", "N=4", "--set", "N=8", "bad.ph"], "N is given twice: 4 and 8"),
+        (["--unsafe-fixes", "bad.ph"], "give one of them"),
         (["--order", "barrier", "bad.ph"], "--order is for a fusion"),
         (["--plot", "x.svg", "bad.ph"], "give both"),
         (["--write-baseline", "b.json", "--baseline", "b.json", "bad.ph"], "give one"),

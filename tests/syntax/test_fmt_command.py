@@ -51,6 +51,14 @@ def test_check_names_what_would_change_and_changes_nothing(folder: Path, capfd: 
     assert main(["fmt", "--check", "neat.ph"]) == 0
 
 
+def test_where_there_is_nothing_to_format_the_path_is_taken_to_be_wrong(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "empty").mkdir()
+    assert main(["fmt", "empty"]) == main(["check", "empty"]) == 2
+    assert capfd.readouterr().err == "phobos: error: no .ph files under empty\n" * 2
+
+
 def test_diff_shows_what_would_change_and_changes_nothing(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["fmt", "--diff", "loose.ph", "neat.ph"]) == 1
     out = capfd.readouterr().out
