@@ -3,9 +3,10 @@ finds the old contents or the new, whatever interrupts us."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import IO
 
 from phobos.errors import InputError
@@ -55,6 +56,27 @@ def put(path: str, fill: Callable[[IO[bytes]], object], *, private: bool = False
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+@contextlib.contextmanager
+def held(path: str) -> Iterator[None]:
+    """Have the file `path`, which is made where it is missing, to oneself: others who ask for it wait, and it is given
+    back when the process ends, however it does. What is read, changed and put back meanwhile loses nobody's change.
+    Raises OSError.
+    """
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(handle, msvcrt.LK_LOCK, 1)  # tries for ten seconds; closing gives it back
+        else:
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def save(path: str, fill: Callable[[IO[bytes]], object]) -> None:

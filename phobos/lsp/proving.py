@@ -35,7 +35,11 @@ async def prove(path: str, text: str, lines: LineIndex, settings: Settings) -> t
     if child.returncode not in (0, 1):
         log.error("`phobos check --prove` ended with %s: %s", child.returncode, err.decode("utf-8", "replace").strip())
         return None
-    return tuple(diagnostic_of(found, path, lines) for found in json.loads(out))
+    try:
+        return tuple(diagnostic_of(found, path, lines) for found in json.loads(out))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        log.error("`phobos check --prove` gave no list of findings: %s", out[:200].decode("utf-8", "replace").strip())
+        return None
 
 
 def diagnostic_of(found: dict[str, Any], path: str, lines: LineIndex) -> Diagnostic:

@@ -586,3 +586,24 @@ def test_a_defect_of_the_compilers_is_no_silence() -> None:
 
     with pytest.raises(ZeroDivisionError):
         searched(Compilers([], fails))
+
+
+def test_two_tunings_that_end_at_once_both_keep_their_winner(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = keeping._write
+
+    def keep(size: int) -> None:
+        keeping.keep_winner("k" * 32, "k", "card", Winner(Variant(), {}, None, {"N": size}, 1.0, None, "2026-11-30"))
+
+    other = threading.Thread(target=keep, args=(64,))
+
+    def interrupted(path: Path, what: dict[str, Any]) -> bool:
+        """The other one comes when the winners are read and not yet written; it has to wait, or is done with it."""
+        if other.ident is None:
+            other.start()
+            other.join(0.2)
+        return whole(path, what)
+
+    monkeypatch.setattr(keeping, "_write", interrupted)
+    keep(4096)
+    other.join()
+    assert {winner.sizes["N"] for winner in keeping.winners("k" * 32, "card")} == {64, 4096}

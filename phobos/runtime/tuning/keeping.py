@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from phobos.codegen import cache
-from phobos.files import only_ours
+from phobos.files import held, only_ours
 from phobos.runtime.device import number_of
 from phobos.runtime.tuning.reading import NOT_OURS, document, extents, field, whole_numbers
 from phobos.runtime.tuning.space import Variant, variant_of
@@ -125,11 +125,17 @@ def winners(kernel: str, device_card: str) -> tuple[Winner, ...]:
 def keep_winner(kernel: str, name: str, device_card: str, winner: Winner) -> Path | None:
     """Keep a winner instead of the one of its class; the file, or None where it cannot be written."""
     ours = size_class(winner.sizes), winner.held, winner.grid
-    others = [w for w in winners(kernel, device_card) if (size_class(w.sizes), w.held, w.grid) != ours]
     where = _winners_file(kernel, device_card)
-    whole = {"version": VERSION, "kernel": name, "card": device_card,
-             "winners": [w.as_dict() for w in (winner, *others)]}  # fmt: skip
-    return where if _write(where, whole) else None
+    try:
+        if not only_ours(str(cache.private_folder(where.parent))):
+            return None
+        with held(str(where.parent / "lock")):  # another tuning may end just now
+            others = [w for w in winners(kernel, device_card) if (size_class(w.sizes), w.held, w.grid) != ours]
+            whole = {"version": VERSION, "kernel": name, "card": device_card,
+                     "winners": [w.as_dict() for w in (winner, *others)]}  # fmt: skip
+            return where if _write(where, whole) else None
+    except OSError:
+        return None
 
 
 # --- rows -----------------------------------------------------------------------------------------------------
