@@ -18,6 +18,7 @@ from phobos.semantics import module as modules
 from phobos.semantics.program import Program, Settings
 from phobos.syntax import tree
 from phobos.syntax.lines import LineIndex
+from phobos.value import replace
 
 Check = Callable[[Context], Iterable[Diagnostic]]
 
@@ -79,7 +80,28 @@ def unsilenced(module: modules.Module, configuration: Configuration) -> list[Dia
             found.append(registry.worded(problem).map_spans(lambda span, unit=unit: module.absolute(unit, span)))  # type: ignore[misc]
         for diagnostic in diagnostics_of(context_of(module, unit, configuration)):
             found.append(diagnostic.map_spans(lambda span, unit=unit: module.absolute(unit, span)))  # type: ignore[misc]
-    return first_to_speak(distinct(found))
+    return _tidy(first_to_speak(distinct(found)), module.file.text)
+
+
+def _tidy(found: list[Diagnostic], text: str) -> list[Diagnostic]:
+    """The findings, with fixes that take out the blanks around what they take out, and the line where that is all."""
+    if not any(_takes_out(edit) for one in found if one.fix is not None for edit in one.fix.edits):
+        return found
+    lines = LineIndex(text)
+
+    def tidied(edit: Edit) -> Edit:
+        if not _takes_out(edit):
+            return edit
+        return replace(edit, span=Span(edit.span.owner, *lines.without(edit.span.start, edit.span.end)))
+
+    return [
+        one if one.fix is None else replace(one, fix=replace(one.fix, edits=tuple(map(tidied, one.fix.edits))))
+        for one in found
+    ]
+
+
+def _takes_out(edit: Edit) -> bool:
+    return edit.content == ""
 
 
 def context_of(module: modules.Module, unit: modules.Unit, configuration: Configuration) -> Context:

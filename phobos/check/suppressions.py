@@ -197,14 +197,7 @@ class Suppressions:
 
     def _removal(self, suppression: Suppression) -> Edit:
         """Takes out the comment up to the end of its line, and the line when nothing else stands on it."""
-        row = self.lines.line_of(suppression.start)
-        line_start = self.lines.starts[row]
-        end = self.lines.line_end(row)
-        start = suppression.start
-        while start > line_start and self.text[start - 1] in " \t":
-            start -= 1
-        if start == line_start and row + 1 < len(self.lines.starts):
-            end = self.lines.starts[row + 1]
+        start, end = self.lines.without(suppression.start, self.lines.line_end(self.lines.line_of(suppression.start)))
         return Edit(Span(self.path, start, end), "")
 
     def _unknown(self, word: Word) -> Diagnostic:

@@ -30,10 +30,13 @@ def named_tensor(b: Build, argument: tree.Expr, callee: str, code: str) -> ir.Te
     if isinstance(inner, tree.Missing):
         return None
     if isinstance(inner, tree.Name):
-        meaning = meaning_of(b, inner)
-        if meaning is None or isinstance(meaning, ir.Tensor):
-            return meaning
-        related = () if isinstance(meaning, int) else (Related(meaning.span, f"`{inner.text}` is defined here"),)
+        related: tuple[Related, ...] = ()
+        if inner.text != "ctx" or b.scope.find("ctx")[0]:  # `ctx` has a meaning everywhere, and is no name that is lost
+            meaning = meaning_of(b, inner)
+            if meaning is None or isinstance(meaning, ir.Tensor):
+                return meaning
+            if not isinstance(meaning, int):
+                related = (Related(meaning.span, f"`{inner.text}` is defined here"),)
         b.report(
             code,
             f"`{callee}` needs a tensor parameter, and `{inner.text}` is not one",

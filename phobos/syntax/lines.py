@@ -53,6 +53,27 @@ class LineIndex:
         """The characters of a line without its line end."""
         return self.text[self.starts[line] : self.line_end(line)]
 
+    def without(self, start: int, end: int) -> tuple[int, int]:
+        """What to take out so that where `[start, end)` stood no blanks are left over, and no empty line.
+
+        That range itself where something stands right before or right behind it.
+        """
+        line, last = self.line_of(start), self.line_of(end)
+        begin, until = self.starts[line], self.line_end(last)
+        first, behind = start, end
+        while first > begin and self.text[first - 1] in " \t":
+            first -= 1
+        while behind < until and self.text[behind] in " \t":
+            behind += 1
+        apart = (first < start or first == begin) and (behind > end or behind == until)
+        if start == end or not apart:
+            return start, end
+        if behind < until:
+            return start, behind
+        if first > begin or last + 1 == len(self.starts):
+            return first, until
+        return begin, self.starts[last + 1]
+
     def position(self, offset: int, encoding: Encoding = "utf-32") -> tuple[int, int]:
         """(line, column) of an offset, which is clamped to the text. Inside `\\r\\n` it is the end of the line."""
         offset = min(max(offset, 0), len(self.text))

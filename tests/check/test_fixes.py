@@ -33,6 +33,23 @@ def test_two_fixes_that_put_something_at_one_place_put_it_there_once(monkeypatch
     assert done.text == "@launch(64)\n" + TEXT and done.counts == {"PH112": 1}
 
 
+@pytest.mark.parametrize(
+    "head, left",
+    [
+        ("@persistent\n", ""),
+        ("@launch(64)\n  @persistent  \n", "@launch(64)\n"),
+        ("@launch(64) @persistent\n", "@launch(64)\n"),
+        ("@persistent @launch(64)\r\n", "@launch(64)\r\n"),
+        ("@persistent // why\n", "// why\n"),
+        ("@launch(64)\r\n@persistent\r\n", "@launch(64)\r\n"),
+    ],
+)
+def test_what_is_taken_out_leaves_neither_an_empty_line_nor_blanks(head: str, left: str) -> None:
+    kernel = "kernel k(X: tensor<f32>[N]) {\n  X[0] = 1.0\n}\n"
+    done = fix_all("k.ph", head + kernel, DEFAULT, True)
+    assert done.text == left + kernel and done.counts == {"PH217": 1}
+
+
 def test_a_fix_that_breaks_the_text_is_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fixes, "findings", putting("}", unless="nothing", times=1))
     done = fix_all("k.ph", TEXT, DEFAULT, False)

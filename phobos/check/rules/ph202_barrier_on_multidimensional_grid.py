@@ -43,11 +43,11 @@ None known.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from phobos.check.rule import Context, Rule
 from phobos.check.walk import all_expressions, barriers_of, called_from, same_place, unique
-from phobos.diagnostic import Diagnostic
+from phobos.diagnostic import Diagnostic, Span
 from phobos.semantics import ir
 from phobos.semantics.program import Program
 
@@ -66,8 +66,12 @@ def check(context: Context) -> Iterator[Diagnostic]:
     if not uses and not several:
         return
     notes = (f"{fixed.source} gives the kernel more than one dimension",) if fixed and several else ()
-    shown = [(use.span, f"axis {'xyz'[use.axis]} is used here") for use in uses]
-    shown += [(b.span, "this barrier too") for b in barriers[1:] if not same_place(b.span, first.span)]
+    shown: list[tuple[Span, str]] = []
+    for use in uses:
+        shown += [(use.span, f"axis {'xyz'[use.axis]} is used here"), *_calls(use.calls)]
+    for barrier in barriers[1:]:
+        if not same_place(barrier.span, first.span):
+            shown += [(barrier.span, "this barrier too"), *_calls(barrier.calls)]
     yield RULE.at(
         first.span,
         f"the grid barrier needs a one-dimensional grid, but `{program.name}` "
@@ -79,6 +83,10 @@ def check(context: Context) -> Iterator[Diagnostic]:
         if uses
         else "launch it with one dimension",
     )
+
+
+def _calls(calls: Sequence[Span]) -> Iterator[tuple[Span, str]]:
+    return ((call.span, call.message) for call in called_from(calls))
 
 
 def other_axes(program: Program) -> list[ir.BlockIndex | ir.GridExtent]:
