@@ -51,6 +51,7 @@ class Conflict:
     `certain`: a witness exists, or it needs only index arithmetic.
     `begins` is where the phase begins in which they meet (None: the start of the kernel).
     `limit`: from this pair on none was compared, as `reason` says.
+    `of` is the one of the two that `reason` is about, where it is about one.
     """
 
     kind: str
@@ -61,6 +62,7 @@ class Conflict:
     reason: str
     begins: ir.Barrier | None = None
     limit: bool = False
+    of: Footprint | None = None
 
 
 DATA = ("load", "unsigned", "atomic", "var", "expr", "op", "wrap", "thread")  # kinds of atoms that may hang on it
@@ -291,7 +293,7 @@ class _Conflicts:
         start: Start,
         reach_a: Reach,
         reach_b: Reach,
-        unknowable: str | None,
+        unknowable: tuple[str, Group | None] | None,
     ) -> Conflict:
         first, second = a.first, b.first
         cells_a, cells_b = self.groups.cells(a, reach_a), self.groups.cells(b, reach_b)
@@ -299,9 +301,10 @@ class _Conflicts:
             first, second = second, first
         begins = start if isinstance(start, ir.Barrier) else None
         if unknowable is not None or cells_a is None or cells_b is None:
-            reason = unknowable or "a subscript is not affine"
+            reason, group = unknowable or ("a subscript is not affine", None)
             seen = self._seen((a, b), (reach_a, reach_b), begins)
-            return seen or Conflict("unknown", first, second, False, None, reason, begins)
+            of = None if group is None else group.first
+            return seen or Conflict("unknown", first, second, False, None, reason, begins, of=of)
         if "atomic" in (a.first.kind, b.first.kind):
             return Conflict(
                 "atomic", first, second, False, None, "an atomic of one block and a plain access of another", begins
@@ -374,24 +377,28 @@ class _Conflicts:
             fa is not None and fb is not None and fa[0] == fb[0] for fa, fb in zip(a.first.axes, b.first.axes)
         )
 
-    def _unknowable(self, a: Group, b: Group) -> str | None:
-        """Why arithmetic cannot tell: loaded data, an atomic's answer, an order that atomics make."""
+    def _unknowable(self, a: Group, b: Group) -> tuple[str, Group | None] | None:
+        """Why arithmetic cannot tell: loaded data, an atomic's answer, an order that atomics make.
+
+        With the access that it is about, where it is about one: the later in the text, where it is true of both.
+        """
+        a, b = sorted((a, b), key=lambda group: self._order[group.first.statement], reverse=True)
         for group in (a, b):
             for axis in group.first.axes:
                 if axis is None:
-                    return "a subscript is not affine"
+                    return "a subscript is not affine", group
                 for poly in axis:
                     if poly.mentions("atomic"):
-                        return "a subscript holds the result of an atomic"
+                        return "a subscript holds the result of an atomic", group
                     if poly.mentions("load") or poly.mentions("unsigned"):
-                        return "a subscript holds loaded data"
+                        return "a subscript holds loaded data", group
         reason = self.between.reason(a, b)
         if reason is not None:
-            return reason
+            return reason, None
         for group in (a, b):
             for axis in group.first.axes:
                 if axis is not None and any(p.mentions(kind) for p in axis for kind in ("var", "expr", "op", "wrap")):
-                    return f"a subscript {self.values.why_opaque(axis)}"
+                    return f"a subscript {self.values.why_opaque(axis)}", group
         return None
 
     # --- aliases ----------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ from collections.abc import Iterator
 from phobos.check.divergence import chain, unfounded
 from phobos.check.races import elsewhere, of_kind, other_site, told_of
 from phobos.check.rule import Context, Rule
-from phobos.check.walk import unique
+from phobos.check.walk import same_place, unique
 from phobos.diagnostic import Diagnostic
 from phobos.semantics.conflicts import Conflict
 from phobos.semantics.footprints import Footprint
@@ -62,8 +62,8 @@ def check(context: Context) -> Iterator[Diagnostic]:
         yield RULE.at(
             later.access.span,
             f"could not tell whether two blocks meet in `{name}` here",
-            label=conflict.reason,
-            related=other_site(later, earlier, "the other access") + also,
+            label=_label(conflict, earlier),
+            related=other_site(later, earlier, _other(conflict, earlier)) + also,
             notes=tuple(dict.fromkeys(one.reason for one, *_ in more if one.limit)),
             help="`phobos run --device cpu --detect races` looks at a run with real data",
         )
@@ -75,8 +75,8 @@ def check(context: Context) -> Iterator[Diagnostic]:
             yield RULE.at(
                 later.access.span,
                 f"could not tell whether two blocks meet in `{later.access.base.name}` here",
-                label=conflict.reason,
-                related=other_site(later, earlier, "the other access"),
+                label=_label(conflict, earlier),
+                related=other_site(later, earlier, _other(conflict, earlier)),
                 notes=(f"{told}; at the default constants the blocks keep apart",),
                 help="`phobos run --device cpu --detect races` looks at a run with real data",
             )
@@ -88,3 +88,18 @@ def check(context: Context) -> Iterator[Diagnostic]:
             related=chain(divergence, "blocks may differ here"),
             help="`phobos run --device cpu` looks at a run with real sizes",
         )
+
+
+def _label(conflict: Conflict, earlier: Footprint) -> str:
+    """What is said at the later access: the reason, where it is not the earlier one's."""
+    return "the other access may come to the same cell" if _is_about(conflict, earlier) else conflict.reason
+
+
+def _other(conflict: Conflict, earlier: Footprint) -> str:
+    return f"the other access: {conflict.reason}" if _is_about(conflict, earlier) else "the other access"
+
+
+def _is_about(conflict: Conflict, earlier: Footprint) -> bool:
+    """Whether the reason is about the earlier access, at a place of its own."""
+    later = conflict.second if conflict.first is earlier else conflict.first
+    return conflict.of is earlier and not same_place(earlier.access.span, later.access.span)
