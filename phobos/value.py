@@ -102,7 +102,7 @@ def _constructor(cls: type, names: tuple[str, ...], defaults: dict[str, object])
         raise TypeError(f"field {name!r} of {cls.__qualname__} without a default follows one with a default")
     qualname = f"{cls.__qualname__}.__init__"
     code = _template(len(names)).replace(co_varnames=("self", *names), co_names=names, co_qualname=qualname)
-    init = FunctionType(code, {}, "__init__", tuple([defaults[name] for name in given]))
+    init = FunctionType(code, globals(), "__init__", tuple([defaults[name] for name in given]))
     init.__module__ = cls.__module__
     return init
 

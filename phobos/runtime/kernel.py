@@ -320,7 +320,15 @@ class Kernel:
         detect: str | tuple[str, ...] = (),
         **named: Any,
     ) -> None:
-        """Launch on the device of the arrays. Raises CheckError, LaunchError, KernelFault.
+        """Launch on the device of the arrays, which are written in place; on a GPU without waiting for its end
+        (`synchronize`). Raises CheckError, LaunchError, and KernelFault for what an earlier launch left.
+
+        `constants` choose among `@autotune` names; `grid` is blocks, a number or up to three; `schedule` one of flat,
+        xyz, persistent-blocked and persistent-interleaved; `l2_group` so many blocks along x run together. `stream` is
+        a stream of any library or its handle, by default the arrays' current one. `timeout` is in seconds, 0 for none.
+        `unchecked` launches in spite of the checker, `host_checks=False` leaves `@aligned` to the kernel, `debug` looks
+        at every point access. `resident` bounds the workers of a schedule, `reserved_sms` leaves so many
+        multiprocessors to others, `keep=False` keeps nothing on chip across barriers.
 
         What `phobos tune` found for this kernel, card and class of sizes is used where the arguments fix nothing
         otherwise; `tuned=False` ignores it.

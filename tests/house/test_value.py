@@ -65,3 +65,13 @@ def test_values_are_told_apart_by_identity_and_take_nothing_else() -> None:
     assert Base(1) != Base(1) and len({Base(1), Base(1)}) == 2
     with pytest.raises(AttributeError):
         Base(1).other = 2  # type: ignore[attr-defined]
+
+
+def test_a_constructor_has_the_builtins_that_readers_of_code_look_for() -> None:
+    """PyTorch's compiler went into a kernel's call and ended there with a KeyError."""
+
+    @value
+    class Point:
+        x: int
+
+    assert "__builtins__" in Point.__init__.__globals__  # type: ignore[misc]
