@@ -120,6 +120,14 @@ def test_a_forked_process_is_told_why_nothing_works(monkeypatch: pytest.MonkeyPa
             driver.call("cuDeviceGetCount")
 
 
+def test_a_lost_context_is_told_with_the_way_to_find_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = SimpleNamespace(cuCtxSynchronize=lambda *_: 700, cuGetErrorString=lambda *_: 0)
+    monkeypatch.setattr(driver, "library", lambda: library)
+    with pytest.raises(driver.DriverError, match=r"\(700\); no CUDA call .* debug=True \(--debug\) says where") as error:
+        driver.synchronize()
+    assert error.value.status == 700
+
+
 def test_a_stream_of_the_other_device_is_refused(cards: TwoCards) -> None:
     made, x, y = kernel(DOUBLED), cards.array(1, floats(8)), cards.array(1, floats(8))
     with pytest.raises(LaunchError, match=r"`stream` is one of cuda:0, the arrays are on cuda:1"):

@@ -32,6 +32,7 @@ CAPTURE_RELAXED = 2
 POINTER_DEVICE = 9
 NO_DEVICE = 100
 INVALID_VALUE, OUT_OF_MEMORY, NOT_INITIALIZED = 1, 2, 3
+CONTEXT_LOST = (700, 716, 717, 718, 719)  # an access to no memory, unaligned, of the wrong kind; code gone astray
 LEGACY_STREAM, PER_THREAD_STREAM = 1, 2  # the first is stream 0 by another name
 DEFAULT_STREAMS = (0, LEGACY_STREAM, PER_THREAD_STREAM)
 
@@ -94,6 +95,9 @@ def call(name: str, *arguments: object) -> None:
         said = f"{name}: {_said(driver, status)}"
         if status == NOT_INITIALIZED and os.getpid() not in _opened_by:
             said += "; this process was forked after CUDA had started, and cannot use it: start it anew (spawn)"
+        if status in CONTEXT_LOST:
+            said += "; no CUDA call of this process works any more. If a kernel of Phobos did it, "
+            said += "debug=True (--debug) says where"
         raise DriverError(said, status)
 
 
