@@ -123,7 +123,7 @@ def test_a_forked_process_is_told_why_nothing_works(monkeypatch: pytest.MonkeyPa
 def test_a_lost_context_is_told_with_the_way_to_find_out(monkeypatch: pytest.MonkeyPatch) -> None:
     library = SimpleNamespace(cuCtxSynchronize=lambda *_: 700, cuGetErrorString=lambda *_: 0)
     monkeypatch.setattr(driver, "library", lambda: library)
-    with pytest.raises(driver.DriverError, match=r"\(700\); no CUDA call .* debug=True \(--debug\) says where") as error:
+    with pytest.raises(driver.DriverError, match=r"\(700\); no CUDA call .* debug=True \(--debug\) says") as error:
         driver.synchronize()
     assert error.value.status == 700
 
