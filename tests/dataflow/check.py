@@ -187,7 +187,7 @@ def difference(one: Made, whole: ctypes.CDLL, number: int, order: int) -> str:
     host.build = lambda emitted: One(whole, number)  # type: ignore[assignment,return-value]
     try:
         numbers = {**one.sample.sizes, **one.sample.params}
-        host.run(one.emitted, arrays, numbers, (one.sample.grid, 1, 1), order=order, work=one.work, limit=400_000)
+        host.run(one.emitted, arrays, numbers, (one.sample.grid, 1, 1), order=order, work=one.work, limit=4_000_000)
     except host.Stuck:
         return "it does not end"
     finally:

@@ -35,6 +35,7 @@ class Expressions:
     high = 1
     grid = 1
     may_leave = False
+    cubes: tuple[Tensor, ...] = ()  # of three axes
     deepest: Tensor | None = None  # to be read alone, of a length that may be 0
     products = 0  # 1: a kernel for tensor cores
 
@@ -78,7 +79,9 @@ class Expressions:
         self.line(head + " {")
         self.indent += 1
         self.scopes.append(Scope())
+        self.loops += head.startswith(("for", "while"))
         yield
+        self.loops -= head.startswith(("for", "while"))
         self.scopes.pop()
         self.indent -= 1
         self.line("}")
@@ -224,6 +227,8 @@ class Expressions:
             and shape == (1, n.shape[0] * n.shape[1])
         ]  # fmt: skip
         tensors = [t for t in self.tensors if t.dtype == dtype and len(t.extents) == len(shape)]
+        if len(shape) == 3:
+            tensors = [t for t in self.cubes if t.dtype == dtype] * (not self.in_function)
         if len(shape) == 1:
             tensors += [t for t, _ in self.walks if t.dtype == dtype and (self.single or not t.own)] * (
                 not self.in_function
@@ -261,7 +266,8 @@ class Expressions:
             if shape[0] == 1:
                 return Of(f"{dtype}({row} % 8)")
         other = self.rng.choice([t for t in self.types if t not in ("bool",)])
-        held = [t for t in self.tensors if t.dtype == other and len(t.extents) == len(shape)]
+        held = [t for t in (*self.tensors, *self.cubes) if t.dtype == other and len(t.extents) == len(shape)]
+        held = held if len(shape) < 3 or not self.in_function else []
         text = self.part(self.rng.choice(held), shape) if held else None
         if text is None:
             two = [n for n in self.tiles() if n.shape == shape and n.dtype != "bool"]
@@ -356,6 +362,8 @@ class Expressions:
 
     def operand(self, shape: Shape, dtype: str, depth: int, joins: bool = False) -> Of:
         """What broadcasts to the shape, and joins the type."""
+        if len(shape) == 3 and self.chance(0.4):
+            return self.expression(tuple(self.rng.choice((1, n)) for n in shape), dtype, depth)
         narrow = [t for t in self.types if t in NARROWER.get(dtype, ())]
         two = len(shape) == 2
         match self.weighted(same=4, scalar=2, row=1.5 * two, column=1.5 * two, narrow=1.0 * bool(narrow) * joins):

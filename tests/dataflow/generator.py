@@ -77,6 +77,12 @@ def _generate(seed: int, turn: int) -> Sample:
                 f"{stem}_{dtype}", dtype, spelled, tuple(sizes[d] for d in dims), rng.random() < 0.7, base, own
             )
             writer.tensors.append(tensor)
+    if rng.random() < 0.15:
+        high, *others = (rng.choice((1, 2, 3, 4, 5)), rng.choice((1, 2, 3, 7)), rng.choice((1, 4, 5, 8, 16, 33)))
+        extents = (writer.grid * high, *others)
+        writer.cubes = tuple(
+            Tensor(f"U_{t}", t, tuple(map(str, extents)), extents, True, "w", high) for t in writer.types
+        )
     if rng.random() < 0.4:
         sizes["K"] = rng.choice((0, 0, 3, 16, 40))
         dtype = rng.choice(writer.numeric)
@@ -98,6 +104,8 @@ def _generate(seed: int, turn: int) -> Sample:
     writer.line("let b = ctx.block.x")
     writer.line(f"let p = b * {stretch}")
     writer.line(f"let q = b * {rows}")
+    if writer.cubes:
+        writer.line(f"let w = b * {writer.cubes[0].stretch}")
     writer.scopes[-1].indices += [("b", 0, writer.grid - 1), ("n", 3, 3)]
     if persistent:
         _phases(writer)
@@ -156,7 +164,13 @@ def _maybe(writer: Writer, stages: bool) -> Iterator[None]:
 def _text(writer: Writer, attributes: list[str]) -> str:
     parameters = [
         f"{t.name}: tensor<{t.dtype}>[{', '.join(t.dims)}]"
-        for t in (*writer.tensors, *(t for t, _ in writer.walks), *writer.outputs, *(t for t in (writer.deepest,) if t))
+        for t in (
+            *writer.tensors,
+            *(t for t, _ in writer.walks),
+            *writer.cubes,
+            *writer.outputs,
+            *(t for t in (writer.deepest,) if t),
+        )
     ]
     wide = max(writer.columns)
     floats = [t for t in ("f64",) if t in writer.types] or ["f32"]

@@ -8,6 +8,9 @@ from tests.dataflow.sample import FLOATS, INTEGERS, Bound, Name, Of, Shape, Tens
 
 class Writer(Expressions):
     def shape(self) -> Shape:
+        if self.cubes and not self.in_function and self.chance(0.35):
+            rows, *others = self.cubes[0].extents
+            return tuple(self.rng.choice((1, n, n)) for n in (rows // self.grid, *others))
         if self.chance(0.35):
             return (self.rng.choice(self.lengths),)
         rows, columns = self.rng.choice(self.heights), self.rng.choice(self.columns)
@@ -133,6 +136,11 @@ class Writer(Expressions):
         self.line(f"{self.cell(one)} {sign}= {value}")
 
     def _store(self) -> None:
+        if self.cubes and not self.in_function and self.chance(0.3):
+            one = self.rng.choice(self.cubes)
+            shape = tuple(self.rng.randint(1, n) for n in (one.stretch, *one.extents[1:]))
+            self.line(f"{self.part(one, shape)} = {self.fit(self.expression(shape, one.dtype), one.dtype).text}")
+            return
         one = self.rng.choice([t for t in self.tensors if t.own])
         shape = (
             (self.rng.choice(self.lengths),)
@@ -197,12 +205,10 @@ class Writer(Expressions):
             last += step
         with self.block(f"for{unroll} {name} in range({low}, {high}{f', {step}' if step > 1 else ''})"):
             self.scopes[-1].indices.append((name, low, max(last, low)))
-            self.loops += 1
             if self.chance(0.2):
                 with self.block(f"if {self.condition(0)}"):
                     self.line(self.rng.choice(("break", "continue")))
             self.nested(3)
-            self.loops -= 1
 
     def _whiles(self) -> None:
         name = self.fresh("w")
@@ -211,13 +217,11 @@ class Writer(Expressions):
         with self.block(f"while {name} < {self.rng.randint(1, 3)}{condition}"):
             self.line(f"{name} += 1")
             self.scopes[-1].indices.append((name, 1, 3))
-            self.loops += 1
             self.nested(2)
             if self.chance(0.4):
                 with self.block(f"if {self.condition(0)}"):
                     self.line(self.rng.choice(("break", "continue")))
                 self.nested(1)
-            self.loops -= 1
 
     def _leave(self) -> None:
         with self.block(f"if {self.condition(0)}"):
