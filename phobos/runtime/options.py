@@ -61,6 +61,8 @@ def chosen_constants(constants: Mapping[str, int] | None) -> Chosen:
     if not isinstance(constants, Mapping):
         raise LaunchError(f'`constants` is {constants!r}: give names and numbers, as in {{"TILE": 256}}')
     try:
+        if any(isinstance(number, bool) for number in constants.values()):
+            raise TypeError
         return tuple(sorted((name, index(number)) for name, number in constants.items()))
     except TypeError:
         raise LaunchError(f"`constants` is {constants!r}: names and whole numbers are meant") from None
@@ -128,6 +130,7 @@ def _number(given: Any) -> Any:
 
 def time_limit(timeout: float | None, name: str = "timeout") -> float | None:
     """A caller's time limit in seconds. Raises LaunchError where it is none."""
-    if timeout is None or (isinstance(timeout, Real) and 0 <= timeout < MOST_SECONDS):
+    number = isinstance(timeout, Real) and not isinstance(timeout, bool)
+    if timeout is None or (number and 0 <= timeout < MOST_SECONDS):
         return timeout
     raise LaunchError(f"`{name}` is {timeout!r}: give seconds, or 0 for no limit")

@@ -225,6 +225,13 @@ def test_a_captured_launch_tells_of_every_replay_that_is_stopped(
         send(graph[0], 0x1200)  # its replay
 
 
+def test_less_than_a_nanosecond_is_a_limit_too(device: FakeDriver) -> None:
+    """It was rounded to 0, which is none."""
+    kernel(SKIPPED)(HostArray(floats(8)), unchecked=True, timeout=1e-10, grid=4)
+    with pytest.raises(KernelFault, match="timeout"):
+        phobos.synchronize()
+
+
 def test_after_a_fault_the_same_barrier_word_works_again(device: FakeDriver) -> None:
     skipped = kernel(SKIPPED)
     skipped(HostArray(floats(8)), unchecked=True, timeout=0.001, grid=4)

@@ -394,6 +394,8 @@ def test_a_grid_is_whole_numbers_of_any_library(grid: object) -> None:
         ({"reserved_sms": -1}, "`reserved_sms` is -1: give a whole number of at least 0"),
         ({"timeout": float("inf")}, "`timeout` is inf: give seconds, or 0 for no limit"),
         ({"timeout": 1e30}, "`timeout` is 1e\\+30"),
+        ({"timeout": True}, "`timeout` is True"),
+        ({"constants": {"TILE": True}}, "`constants` is {'TILE': True}: names and whole numbers are meant"),
         ({"schedule": 3}, "`schedule` is 3"),
         ({"detect": 3}, "3 cannot be detected"),
         ({"detect": ("races", 3)}, r"\('races', 3\) cannot be detected"),

@@ -63,7 +63,7 @@ def argument_of(
             return ctypes.c_uint64(channel.there)
         case "timeout":
             seconds = ready.plan.timeout_s
-            return ctypes.c_ulonglong(int(seconds * 1e9) if seconds else 0)
+            return ctypes.c_ulonglong(max(int(seconds * 1e9), 1) if seconds else 0)  # 0 is no limit
         case "buffer":
             return ctypes.c_uint64(dict(ready.buffers)[argument.name])
         case "groups":
