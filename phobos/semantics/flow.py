@@ -101,10 +101,13 @@ def _join(found: Found, more: Found) -> None:
         found.update(more)
         return
     both: Found = {}
+    joined: dict[tuple[int, int], tuple[Reach, ...]] = {}  # most statements of a stretch are come to alike
     for statement in found.keys() & more.keys():
         known, ways = found[statement], more[statement]
-        told = {way.key for way in known}
-        both[statement] = known if known is ways else (*known, *[way for way in ways if way.key not in told])
+        key = id(known), id(ways)
+        if key not in joined:
+            joined[key] = known if known is ways else tuple(dict.fromkeys((*known, *ways)))
+        both[statement] = joined[key]
     found.update(more)
     found.update(both)
 

@@ -68,11 +68,15 @@ class Groups:
     def ways(self, a: Group, b: Group) -> Iterator[tuple[Start, Reach, Reach]]:
         """Every way in which two can fall into one phase, of those that mean the same the first."""
         seen: set[object] = set()
+        alike: set[object] = set()
         for start, ways_a in a.reaches.items():
             ways_b = b.reaches.get(start)
             if ways_b is None:
                 continue
             loops = self.loops_of(start)
+            if (loops, ways_a, ways_b) in alike:
+                continue  # one of the starts before leads to both as this one does
+            alike.add((loops, ways_a, ways_b))
             for reach_a in ways_a:
                 for reach_b in ways_b:
                     if a is b and reach_a is reach_b and a.first.kind != "store":
