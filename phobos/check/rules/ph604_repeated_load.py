@@ -2,7 +2,7 @@
 
 ## What it does
 Notes a slice of a tensor that does not change with the rounds of the loop it is loaded in, while nothing in
-the loop stores to that tensor.
+the loop stores to that tensor. A `let` view is loaded where it is used, wherever it was named.
 
 ## Why it is bad
 The load can stand before the loop; on the device every round pays for it again.
@@ -33,8 +33,7 @@ kernel scale(X: tensor<f32>[M, N], S: tensor<f32>[1, 64]) {
 Copy it into a `var` before the loop.
 
 ## Limits
-Slices of more than 4096 cells are not reported: they may not fit where they would be kept. Nor is a `let` view from
-before the loop, though each use of it reads again.
+Slices of more than 4096 cells are not reported: they may not fit where they would be kept.
 """
 
 from __future__ import annotations
@@ -42,11 +41,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from phobos.check.rule import Context, Rule
-from phobos.check.walk import accesses_of, blocks, called_from, places_of
+from phobos.check.walk import Place, accesses_of, all_evaluated, blocks, called_from, places_of
 from phobos.diagnostic import Diagnostic, Related
 from phobos.semantics import ir
 from phobos.semantics.program import Program
-from phobos.semantics.values import values_of
+from phobos.semantics.values import Values, values_of
 
 RULE = Rule.of(__name__, "info")
 MOST_CELLS = 4096
@@ -56,8 +55,9 @@ def check(context: Context) -> Iterator[Diagnostic]:
     program = context.program
     values = values_of(program)
     touched: dict[ir.Statement, set[ir.Tensor]] = {}
-    seen: set[tuple[str | None, int]] = set()
+    seen: set[object] = set()
     accesses = accesses_of(program)
+    views = {one.statement.variable: one for one in places_of(program) if isinstance(one.statement, ir.DefineView)}
     for place in places_of(program):
         loops = [one for one in place.inside if isinstance(one, (ir.For, ir.While))]
         if not loops:
@@ -66,31 +66,44 @@ def check(context: Context) -> Iterator[Diagnostic]:
         known = values.loops.get(loop)
         if known is None or (known.trips is not None and known.trips.constant == 1):
             continue
-        for access, stored in accesses[place.statement]:
+        loaded: list[tuple[ir.Access, ir.Access | ir.Expression, Place | None]] = [
+            (access, access, None) for access, stored in accesses[place.statement] if not stored
+        ]
+        for one in all_evaluated(program)[place.statement]:
+            view = views.get(one.variable) if isinstance(one, ir.VariableRef) else None
+            if view is not None and isinstance(view.statement, ir.DefineView) and loop not in view.inside:
+                loaded.append((view.statement.access, one, view))
+        for access, use, view in loaded:
             tensor = access.base
-            if stored or not isinstance(tensor, ir.Tensor) or access.is_point:
+            if not isinstance(tensor, ir.Tensor) or access.is_point:
                 continue
             if loop not in touched:
                 touched[loop] = _changed(program, loop)
-            key = (access.span.owner, access.span.start)
+            key = (use.span.owner, use.span.start) if view is None else (view.statement, loop)
             if tensor in touched[loop] or key in seen or not _small(access):
                 continue
-            knowledge = values.knowledge
-            if all(
-                knowledge.is_invariant(values.poly(part), known.index)
-                and not any(values.poly(part).mentions(kind) for kind in ("load", "atomic", "unknown"))
-                for sub in access.subs
-                if isinstance(sub, ir.SliceSub)
-                for part in (sub.first, sub.length)
-            ):
-                seen.add(key)
-                yield RULE.at(
-                    access.span,
-                    f"the same cells of `{tensor.name}` are loaded in every round",
-                    label="does not change with the loop",
-                    related=(Related(loop.keyword, "this loop"), *called_from(access.calls)),
-                    help="copy them into a `var` before the loop",
-                )
+            if view is None and not _stays(values, access, known.index):
+                continue
+            seen.add(key)
+            named = () if view is None else (Related(access.span, "a view of them, which each use of it loads"),)
+            yield RULE.at(
+                use.span,
+                f"the same cells of `{tensor.name}` are loaded in every round",
+                label="does not change with the loop",
+                related=(*named, Related(loop.keyword, "this loop"), *called_from(use.calls)),
+                help="copy them into a `var` before the loop",
+            )
+
+
+def _stays(values: Values, access: ir.Access, loop: int) -> bool:
+    """Whether the rounds of a loop do not change what an access touches."""
+    return all(
+        values.knowledge.is_invariant(values.poly(part), loop)
+        and not any(values.poly(part).mentions(kind) for kind in ("load", "atomic", "unknown"))
+        for sub in access.subs
+        if isinstance(sub, ir.SliceSub)
+        for part in (sub.first, sub.length)
+    )
 
 
 def _small(access: ir.Access) -> bool:
