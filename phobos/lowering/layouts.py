@@ -271,10 +271,10 @@ def _arrange(group: _Group, threads: int) -> None:
     if all(space.rows == 1 and not space.reduced for space in group.spaces):
         candidates = [threads]  # a row, and nobody who needs it in one warp: every element has one owner
 
-    def cost(across: int) -> tuple[float, int]:
+    def cost(across: int, narrowed: int = 1) -> tuple[float, int, int]:
         total = 0.0
         for space in group.spaces:
-            layout = Layout(space.rows, space.columns, threads, across, 1, _vector(space))
+            layout = Layout(space.rows, space.columns, threads, across, 1, max(_vector(space) // narrowed, 1))
             work = float(layout.registers)
             row_bytes = min(across, WARP) * layout.vector * space.element_bytes
             if row_bytes < min(TRANSACTION_BYTES, space.columns * space.element_bytes):
@@ -284,9 +284,15 @@ def _arrange(group: _Group, threads: int) -> None:
             if space.product:
                 work += PRODUCT_COST * (layout.row_registers + layout.column_registers)
             total += work
-        return total, across
+        return total, narrowed, across
 
-    group.across = min(candidates, key=cost)
+    # Of a row that is shorter than its threads could hold in wide pieces, narrower ones leave fewer threads that hold
+    # what others hold, too.
+    alone = all(space.rows == 1 and not space.product for space in group.spaces)
+    widths = (1, 2, 4) if alone and any(space.reduced for space in group.spaces) else (1,)
+    _, narrowed, group.across = min(cost(across, narrowed) for across in candidates for narrowed in widths)
+    for columns in {space.vector.find() for space in group.spaces} if narrowed > 1 else ():
+        columns.wide = max(columns.wide // narrowed, 1)
     if products:
         downs = threads // group.across
         rows = {space.rows for space in group.spaces if space.rows > 1}

@@ -1,5 +1,5 @@
 """Which extents are known, at a launch, to be whole multiples of what: rows of so many cells can be read 16 bytes at a
-time, wherever they begin. A launch is served by code that goes by it."""
+time, or 8 or 4, wherever they begin. A launch is served by code that goes by it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ def multiples_of(program: Program, sizes: Mapping[str, int]) -> tuple[tuple[str,
     for tensor in program.tensors.values():
         row = tensor.extents[-1]
         if len(tensor.extents) > 1 and isinstance(row, ir.Dim):
-            units[row.name].add(WIDE_BYTES // scalar(tensor.dtype).bytes)
+            cells = WIDE_BYTES // scalar(tensor.dtype).bytes
+            units[row.name] |= {cells >> shift for shift in range(cells.bit_length() - 1)}
     found: list[tuple[str, int]] = []
     for name in sorted(units.keys() & sizes.keys()):
-        fitting = [unit for unit in units[name] if unit > 1 and sizes[name] % unit == 0]
+        fitting = [unit for unit in units[name] if sizes[name] % unit == 0]
         found += [(name, max(fitting))] if fitting else []
     return tuple(found)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from phobos.language.scalars import scalar
 from phobos.lowering.decide import specialised
 from phobos.lowering.options import Options
 from phobos.lowering.vectors import elements_per_access
@@ -13,7 +16,7 @@ from phobos.semantics.multiples import multiples_of
 from phobos.semantics.values import values_of
 from phobos.semantics.walking import statements_of
 from tests.codegen import host
-from tests.codegen.compare import Case, agree
+from tests.codegen.compare import Case, agree, emitted
 
 
 @pytest.mark.parametrize(
@@ -54,8 +57,8 @@ def test_a_row_is_moved_in_pieces_that_divide_where_it_starts(
     [
         ({"N": 4096, "K": 32}, {"K": 16, "N": 16}),
         ({"N": 1000, "K": 1000}, {"K": 8, "N": 8}),
-        ({"N": 1004, "K": 1004}, {"N": 4}),  # of halves four are half of 16 bytes, and help nobody
-        ({"N": 1001, "K": 1006}, {}),
+        ({"N": 1004, "K": 1004}, {"K": 4, "N": 4}),
+        ({"N": 1001, "K": 1006}, {"K": 2}),
         ({"N": 0, "M": 1000, "R": 2002}, {"N": 16, "R": 2}),  # M is the length of no row
         ({"N": 8}, {"N": 8}),
     ],
@@ -71,7 +74,10 @@ def test_what_is_worth_knowing_of_an_extent(sizes: dict[str, int], found: dict[s
 
 
 @pytest.mark.skipif(host.COMPILER is None, reason="no C++ compiler (g++)")
-@pytest.mark.parametrize(("dtype", "unit"), [("f16", 8), ("bf16", 8), ("f32", 4), ("f64", 2), ("i8", 16), ("i32", 4)])
+@pytest.mark.parametrize(
+    ("dtype", "unit"),
+    [("f16", 8), ("bf16", 4), ("f16", 2), ("f32", 4), ("f32", 2), ("f64", 2), ("i8", 16), ("i8", 4), ("i32", 4)],
+)
 @pytest.mark.parametrize("count", [1, 3, 13])
 def test_rows_of_whole_pieces_are_moved_in_pieces_up_to_a_ragged_end(dtype: str, unit: int, count: int) -> None:
     text = f"""
@@ -90,4 +96,24 @@ def test_rows_of_whole_pieces_are_moved_in_pieces_up_to_a_ragged_end(dtype: str,
     stores = [s for s in statements_of(case.program.body) if isinstance(s, ir.Store)]
     assert {elements_per_access(s.access, values) for s in stores} == {unit}
     made = agree(text, case.sizes, options=Options(multiples=known), orders=(0,))
-    assert set(made.wide.values()) == {8 if dtype == "i8" else 16}
+    assert set(made.wide.values()) == {min(unit, 8) * scalar(dtype).bytes}
+
+
+@pytest.mark.parametrize(("tile", "width"), [(4096, 4), (1024, 4), (512, 2), (256, 1), (64, 2), (32, 1)])
+def test_a_short_row_that_is_reduced_is_shared_out_to_more_threads(tile: int, width: int) -> None:
+    """Wide pieces would leave threads that hold what others hold; but a row stays within one warp where it can."""
+    made = emitted(
+        f"""
+        @launch(256)
+        kernel k(X: tensor<f32>[M, N], Y: tensor<f32>[M, N]) {{
+          let b = ctx.block.x
+          for t in range(0, N, {tile}) {{
+            let x = X[b :+ 1, t :+ {tile}] * 2.0
+            Y[b :+ 1, t :+ {tile}] = x - rowmax(x)
+          }}
+        }}
+        """,
+        options=Options(multiples=(("N", 16),)),
+    ).text
+    found = {int(n) for n in re.findall(r"ph_load<(\d)>\(", made)} or {1}
+    assert found == {width}
