@@ -145,6 +145,7 @@ def _persistent(
             )  # fmt: skip
         if wanted is not None:
             asked = (wanted, 1, 1)
+        given = asked is not None
         # Compile, ask, specialise, ask again, until the constant is the resident count. Where the counts go round, the
         # least of them is taken: as many as come after it, and so as many as it says, are resident in the code for it.
         tried: list[int] = []
@@ -161,19 +162,26 @@ def _persistent(
         notes.append(f"{name} = {count}, the grid")
         asked = (count, 1, 1)
         checks = [_fits(bound, asked, held, why), *_within_cells(bound, asked)]
-        return Placement(bound, asked, f"{why}; {name} is bound to it", held, tuple(checks), tuple(notes))
+        source = ASKED if given else _source(bound, count, held, why)
+        return Placement(bound, asked, f"{source}; {name} is bound to it", held, tuple(checks), tuple(notes))
     held, why = resident(program)
     if asked is not None:
         checks = [_fits(bound, asked, held, why), *_within_cells(bound, asked)]
         return Placement(bound, asked, ASKED, held, tuple(checks), ())
     count = persistent_blocks_at(program, bound.sizes, held)
-    source, cap = f"resident blocks: {why}", cap_at(program, bound.sizes)
-    if count < held:
-        by = "the useful work"
-        if cap is not None and count != useful_work_at(program, bound.sizes):
-            by = f"a cell of `{cap[1].tensor.name}` for each block"
-        source = f"{by}; {held} could be resident ({why})"
+    source = _source(bound, count, held, why)
     return Placement(bound, (count, 1, 1), source, held, tuple(_within_cells(bound, (count, 1, 1))), ())
+
+
+def _source(bound: Bound, count: int, held: int, why: str) -> str:
+    """Where the number of blocks of a persistent grid comes from that nobody asked for."""
+    cap = cap_at(bound.program, bound.sizes)
+    if count >= held:
+        return f"resident blocks: {why}"
+    by = "the useful work"
+    if cap is not None and count != useful_work_at(bound.program, bound.sizes):
+        by = f"a cell of `{cap[1].tensor.name}` for each block"
+    return f"{by}; {held} could be resident ({why})"
 
 
 def _fits(bound: Bound, grid: Extents, held: int, why: str) -> Check:

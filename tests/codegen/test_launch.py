@@ -91,6 +91,21 @@ def test_the_plan_says_where_the_grid_comes_from(device: FakeDriver) -> None:
     assert device.launches == []
 
 
+def test_a_grid_that_was_asked_for_is_not_said_to_be_the_residency(device: FakeDriver) -> None:
+    text = """
+@autotune(BLOCKS in [2, 4])
+@persistent
+kernel stepped(X: tensor<f32>[N]) {
+  for t in range(ctx.block.x * 64, N, BLOCKS * 64) { X[t :+ 64] = X[t :+ 64] + 1.0 }
+}
+"""
+    made, x = kernel(text), HostArray(floats(4096))
+    assert made.plan(x).grid_source.startswith("resident blocks: 2 CTAs per multiprocessor")
+    for options in ({"grid": 3}, {"constants": {"BLOCKS": 3}}):
+        plan = made.plan(x, **options)
+        assert plan.grid == (3, 1, 1) and plan.grid_source == "as asked for; BLOCKS is bound to it"
+
+
 def test_an_oversize_grid_is_refused_with_need_limit_and_limiter(device: FakeDriver) -> None:
     with pytest.raises(LaunchError, match=r"9 blocks is not resident: 8 fit .*limited by") as error:
         kernel(read("examples/staged.ph"))(HostArray(floats(1, 1024 * 20)), grid=9)
