@@ -12,7 +12,7 @@ from itertools import islice
 from phobos.semantics import ir
 from phobos.semantics.apart import Proofs
 from phobos.semantics.between import Between
-from phobos.semantics.cells import conditions_of
+from phobos.semantics.cells import Cells, conditions_of
 from phobos.semantics.conditions import opaques, polys
 from phobos.semantics.examples import examples_of
 from phobos.semantics.flow import FREE, Flow, Reach, Start, flow_of
@@ -68,6 +68,7 @@ class Conflict:
 DATA = ("load", "unsigned", "atomic", "var", "expr", "op", "wrap", "thread")  # kinds of atoms that may hang on it
 MOST_WAYS = 4000  # in which accesses fall into one phase: every loop around both multiplies them
 MOST_ALIASES = 3000  # pairs of accesses to two tensors that are compared; of the other tensors none may overlap
+MANY_CONDITIONS = 32  # around an access
 MOST_CONFLICTS = 200  # of one kernel for which numbers are looked for: nobody reads more, and each is dear
 
 
@@ -279,6 +280,9 @@ class _Conflicts:
             return False
         stores = a.first.kind == b.first.kind == "store"
         if not stores or not self.idle:
+            bare_a, bare_b = _bare(cells_a), _bare(cells_b)
+            if (bare_a, bare_b) != (cells_a, cells_b) and self._proofs.apart(bare_a, bare_b, self.axes, nodes=nodes):
+                return True
             return self._proofs.apart(cells_a, cells_b, self.axes, nodes=nodes)
         # Blocks that differ along an idle axis alone are alike: what one of them stores in a round, so does the other.
         axes = tuple(axis for axis in self.axes if axis not in self.idle)
@@ -443,6 +447,17 @@ class _Conflicts:
                             f"safe only where `{first}` and `{second}` do not overlap",
                         )
         return None
+
+
+def _bare(cells: Cells) -> Cells:
+    """The cells without the conditions around the access, where these are so many that it is worth a try.
+
+    Most accesses keep apart whatever holds around them, and without it many of them are one question.
+    """
+    at, count = cells.context, 0
+    while at.condition is not None and at.parent is not None:
+        at, count = at.parent, count + 1
+    return cells if count <= MANY_CONDITIONS else Cells(cells.axes, cells.extents, at, cells.reach)
 
 
 @fact

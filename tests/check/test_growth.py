@@ -73,12 +73,20 @@ def waits(count: int) -> str:
     return kernel("X[p] = a", *map(wait.format, range(count)), "Y[p] = X[p + 1]")
 
 
+def nested_loops(count: int) -> str:
+    """Loops one in the other, each counting for itself."""
+    deep = count // 10
+    opened = "var w{0} = 0\nwhile w{0} < n {{\nw{0} += 1"
+    return kernel(*map(opened.format, range(deep)), "X[p] = a", *["}"] * deep)
+
+
 GROWING: dict[str, Callable[[int], str]] = {
     "names that are used twice": named_twice,
     "loops with a barrier under a condition": loops_with_a_barrier_under_a_condition,
     "barriers under conditions": barriers_under_conditions,
     "barriers, each on one of two ways": barriers_behind_one_another,
     "waits": waits,
+    "loops one in the other": nested_loops,
 }
 
 

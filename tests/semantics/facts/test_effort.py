@@ -104,6 +104,15 @@ def test_searches_for_a_kernel_are_few(searches: list[int], kernel: str, most: i
     assert len(searches) <= most
 
 
+def test_what_keeps_apart_whatever_holds_around_it_is_one_question_under_many_conditions(searches: list[int]) -> None:
+    """Six hundred rounds that are skipped: each pair of stores behind them was a question of its own, 10 s of them."""
+    skip = "if r == {0} {{\ncontinue\n}}\n"
+    stores = "".join(f"X[p] = {n}.0\n{skip.format(n + 100)}" for n in range(30))
+    loop = f"for r in range(0, n) {{\n{''.join(map(skip.format, range(40)))}{stores}}}\n"
+    head = "@persistent\nkernel k(X: tensor<f32>[N], n: i32) {\nlet p = ctx.block.x\n"
+    assert sought(f"{head}{loop}}}\n") < 30 * 31 // 2 // 10
+
+
 def test_numbers_that_refute_a_goal_end_the_search(searches: list[int]) -> None:
     """`N - 8p - 40` where `p < G`: nothing relates N to G, and no depth of search needs to find that out."""
     p, grid, n = (Poly.atom("param", name) for name in ("p", "g", "n"))
