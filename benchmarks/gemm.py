@@ -4,6 +4,7 @@ Usage: python benchmarks/gemm.py [f32] [f16] [forms] [--json FILE]"""
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,6 +30,11 @@ F16: list[Choice] = [
     ("@launch(256)", 128, 256, 64), ("@launch(256)", 256, 128, 64), ("@launch(256)", 128, 192, 64),
     ("@launch(256, 2)", 128, 128, 64), ("@launch(128, 2)", 128, 128, 64),
 ]  # fmt: skip
+Extents = tuple[int, int, int]  # M, N, K
+CUBES: tuple[Extents, ...] = ((4096, 4096, 4096), (8192, 8192, 8192))
+OTHERS: tuple[Extents, ...] = (  # halves whose rows are multiples of 16 bytes, of 8 and of 2; two that are small
+    (4000, 4200, 4104), (8192, 50264, 1024), (4004, 4004, 4004), (4095, 4097, 4093), (1000, 1000, 1000),
+)  # fmt: skip
 BANDS = (1, 8, 16)  # of blocks along x that run together, for the L2 cache; tried on the best tile
 FLOORS = {"f32": 0.9, "f16": 0.75}  # of cuBLAS
 BESIDE_TRITON = 0.95
@@ -70,17 +76,18 @@ class Ours:
         error = float(cupy.abs(c[some].astype(numpy.float32) - want).max() / cupy.abs(want).max())
         assert error < self.most, f"wrong by {error}: {name}"
         taken = micros(launch, repeat=8, warm=2, inner=5)
-        print(f"{name}: {2 * a.shape[0] ** 3 / taken / 1e6:.1f} TFLOP/s, error {error:.1e}", flush=True)
+        print(f"{name}: {taken:.1f} us, error {error:.1e}", flush=True)
         if taken >= self.us:
             return False
         self.us, self.how = taken, name
         return True
 
 
-def matrices(n: int, kind: str) -> tuple[cupy.ndarray, cupy.ndarray, cupy.ndarray]:
+def matrices(extents: Extents, kind: str) -> tuple[cupy.ndarray, cupy.ndarray, cupy.ndarray]:
+    m, n, k = extents
     dtype = numpy.float32 if kind == "f32" else numpy.float16
-    a, b = ((cupy.random.rand(n, n, dtype=numpy.float32) - 0.5).astype(dtype) for _ in range(2))
-    return a, b, cupy.zeros((n, n), dtype)
+    a, b = ((cupy.random.rand(*shape, dtype=numpy.float32) - 0.5).astype(dtype) for shape in ((m, k), (k, n)))
+    return a, b, cupy.zeros((m, n), dtype)
 
 
 def tutorial(a: cupy.ndarray, b: cupy.ndarray, c: cupy.ndarray) -> float | None:
@@ -100,19 +107,23 @@ def tutorial(a: cupy.ndarray, b: cupy.ndarray, c: cupy.ndarray) -> float | None:
     return taken
 
 
-def measured(kind: str, n: int) -> tuple[list[object], list[Figure]]:
-    """A row of the table, and its figures. CuPy calls cuBLAS, not in a capture: ten calls hide the host's time."""
-    a, b, c = matrices(n, kind)
+def measured(kind: str, extents: Extents) -> tuple[list[object], list[Figure]]:
+    """A row of the table, and its figures, which have targets for `CUBES`. CuPy calls cuBLAS, not in a capture: ten
+    calls hide the host's time."""
+    a, b, c = matrices(extents, kind)
+    is_cube = extents in CUBES
     ours = Ours(kind, a, b, c)
     library = micros(lambda: cupy.matmul(a, b, out=c), repeat=8, warm=2, inner=10, captured=False)
     other = tutorial(a, b, c)
-    work, name = 2 * n**3 / 1e6, f"{kind} {n}^3"
+    work = 2 * math.prod(extents) / 1e6
+    name = f"{kind} {extents[0]}^3" if is_cube else f"{kind} {' x '.join(map(str, extents))}"
     row: list[object] = [name, work / ours.us, work / library, library / ours.us]
     rate = work / ours.us
-    figures = [Figure(name, rate, "TFLOP/s", library / ours.us, "cuBLAS", FLOORS[kind], at_most=False)]
+    floor, beside = (FLOORS[kind], BESIDE_TRITON) if is_cube else (None, None)
+    figures = [Figure(name, rate, "TFLOP/s", library / ours.us, "cuBLAS", floor, at_most=False)]
     if other is not None:
         of = "Triton's, tuned"
-        figures.append(Figure(f"{name}, beside Triton", rate, "TFLOP/s", other / ours.us, of, BESIDE_TRITON, False))
+        figures.append(Figure(f"{name}, beside Triton", rate, "TFLOP/s", other / ours.us, of, beside, False))
     row += ["", ""] if other is None else [work / other, other / ours.us]
     return [*row, ours.how], figures
 
@@ -152,8 +163,9 @@ def main() -> None:
         for row, one in forms():
             rows.append(row)
             figures.append(one)
-    for kind, n in [(kind, n) for kind in kinds if kind != "forms" for n in (4096, 8192)]:
-        row, some = measured(kind, n)
+    every = [(kind, extents) for kind in kinds if kind != "forms" for extents in CUBES]
+    for kind, extents in every + [("f16", extents) for extents in OTHERS if "f16" in kinds]:
+        row, some = measured(kind, extents)
         rows.append(row)
         figures += some
     head = ["", "ours, TFLOP/s", "cuBLAS", "ratio", "Triton, tuned", "ratio", "ours by"]
