@@ -90,6 +90,20 @@ def test_a_brought_barrier_tensor_is_ready_again_after_a_fault(cupy, still_usabl
     assert bool((x[:4] == 1).all())
 
 
+def test_every_replay_that_is_stopped_is_told_of(cupy, still_usable) -> None:
+    made, x, stream = kernel(SKIPPED), cupy.zeros(64, numpy.float32), cupy.cuda.Stream(non_blocking=True)
+    with stream:
+        stream.begin_capture()
+        made(x, unchecked=True, timeout=0.2, grid=16)
+        graph = stream.end_capture()
+        for _ in range(3):
+            graph.launch()
+            stream.synchronize()
+            with pytest.raises(KernelFault, match="timeout"):
+                launch.synchronize()
+            launch.synchronize()
+
+
 def test_a_barrier_in_a_loop_of_unequal_rounds(cupy, still_usable) -> None:
     kernel(TRIPS)(cupy.zeros(512 * 5, numpy.float32), unchecked=True, timeout=0.5, grid=4)
     with pytest.raises(KernelFault, match="timeout") as fault:
