@@ -157,7 +157,11 @@ class Expressions:
         return f"({self.whole()} * {self.rng.randint(1, 3)} - {self.rng.randint(0, 5)})"
 
     def point(self, tile: Name) -> str:
-        return f"{tile.name}[{', '.join(self.index(0, n - 1) for n in tile.shape)}]"
+        return f"{tile.name}[{', '.join(self.near(n) for n in tile.shape)}]"
+
+    def near(self, extent: int) -> str:
+        """The index of a cell, often of one that others name too."""
+        return self.index(0, min(extent, 2) - 1 if self.chance(0.5) else extent - 1)
 
     def load_point(self, dtype: str) -> str | None:
         found = [tensor for tensor in self.tensors if tensor.dtype == dtype]
@@ -166,7 +170,7 @@ class Expressions:
     def cell(self, tensor: Tensor) -> str:
         """One cell, of the block's own where it may be written. The last block's stretch may be short."""
         first = min(tensor.stretch, tensor.extents[0] - (self.grid - 1) * tensor.stretch) - 1
-        subs = [f"{tensor.base} + {self.index(0, first)}", *(self.index(0, n - 1) for n in tensor.extents[1:])]
+        subs = [f"{tensor.base} + {self.near(first + 1)}", *(self.near(n) for n in tensor.extents[1:])]
         return f"{tensor.name}[{', '.join(subs)}]"
 
     def condition(self, depth: int = 1) -> str:
@@ -174,7 +178,7 @@ class Expressions:
             return f"({self.condition(0)} {self.rng.choice(('&&', '||'))} {self.condition(0)})"
         sign = self.rng.choice(("<", "<=", "==", "!=", ">", ">="))
         floats = [t for t in FLOATS if any(x.dtype == t for x in self.tensors)]
-        if floats and self.chance(0.35):
+        if floats and self.chance(0.5):
             dtype = self.rng.choice(floats)
             return f"{self.scalar(dtype).text} {sign} {self.number(dtype)}"
         left = f"({self.whole()}) % {self.rng.randint(2, 3)}" if self.chance(0.5) else self.weighted_scalar()
