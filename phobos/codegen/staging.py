@@ -7,6 +7,7 @@ For tensor cores everything lies as in its tensor, in panels (`tensorcores.py`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 
@@ -21,6 +22,9 @@ from phobos.lowering.products import TURN, Operand, Product
 from phobos.lowering.vectors import elements_per_access
 from phobos.semantics import ir
 from phobos.value import value
+
+ASYNCHRONOUS_BYTES = (4, 8, 16)  # that one copy past the registers may have
+BUNCH = 8  # loads of a thread that are under way together
 
 
 @value
@@ -154,10 +158,9 @@ class Side:
             along = f"e % {across // width}" + (f" * {width}" if width > 1 else "")
             out.line(f"const int down = e / {across // width}, along = {along};")
             here = f"{cells.base} + {cells.offset(_at(cells, self.k_last))}"
-            size = width * scalar(cells.dtype).bytes
             if width > 1:
                 cells.note_wide(width)
-            if asynchronous and same and size in (4, 8, 16):
+            if asynchronous and same and _is_asynchronous(cells, width):
                 there = f"{self.name} + {self.lies('down', 'along')}"
                 out.line(f"ph_copy_async<{width}>({there}, {here}, {inside or 'true'});")
                 return
@@ -188,6 +191,9 @@ class Side:
             if even.apart:
                 out.line(f"{cell}* const to = {there.replace('down', 'first')};")
                 there = f"to + i * {even.apart}"
+            if not _is_asynchronous(cells, even.width):
+                self._in_bunches(even, inside, there.replace(" i ", " (i + v) "))
+                return True
             with out.rows(f"for (int i = 0; i < {even.count}; ++i)"):
                 out.line(f"const int down = first + i * {even.rows};")
                 out.line(
@@ -195,6 +201,24 @@ class Side:
                     f"{cells.strides[-2]}, {inside or 'true'});"
                 )
         return True
+
+    def _in_bunches(self, even: Even, inside: str, there: str) -> None:
+        """Through registers, what is too small to be copied past them: several loads under way, then their stores."""
+        assert self.cells is not None
+        out, cells = self.context.out, self.cells
+        bunch = math.gcd(even.count, BUNCH)
+        cell, down = spelling.CELLS[cells.dtype], f"const int down = first + (i + v) * {even.rows};"
+        out.line(f"const {cell}* next = from;")
+        with out.rows(f"for (int i = 0; i < {even.count}; i += {bunch})", 1):
+            out.line(f"{cell} x[{bunch}];")
+            with out.rows(f"for (int v = 0; v < {bunch}; ++v, next += {spelling.times(cells.strides[-2], even.rows)})"):
+                if inside:
+                    out.line(down)
+                out.line(f"x[v] = {f'{inside} ? *next : {spelling.empty_cell(cells.dtype)}' if inside else '*next'};")
+            with out.rows(f"for (int v = 0; v < {bunch}; ++v)"):
+                if not even.apart:
+                    out.line(down)
+                out.line(f"*({there}) = x[v];")
 
     def _even(self, cells: Cells, width: int, across: int, down: int) -> Even | None:
         """How a step is copied where each thread's copies lie a fixed number of rows apart.
@@ -219,7 +243,9 @@ class Side:
             along = f"tid % {lanes}" + (f" * {width}" if width > 1 else "")
             place = self.lies("down", "along")
             apart = rows * self.pitch  # none of panels
-        if width * scalar(cells.dtype).bytes not in (4, 8, 16) or "1" in map(str, cells.shape[-2:]):
+        if "1" in map(str, cells.shape[-2:]):
+            return None
+        if not _is_asynchronous(cells, width) and (self.turned or width > 1):
             return None
         return Even(width, rows, down // rows, first, along, place, apart)
 
@@ -244,7 +270,8 @@ class Side:
             return None
         width = _width(self.context, cells, across)
         negative = any(needed and cells.may_be_negative(axis) for axis, needed in enumerate(cells.needed))
-        return None if negative else self._even(cells, width if cells.unbroken(width) else 1, across, down)
+        even = None if negative else self._even(cells, width if cells.unbroken(width) else 1, across, down)
+        return even if even is not None and _is_asynchronous(cells, even.width) else None
 
     def aim(self, even: Even, more: str) -> None:
         """Set where this thread's copies of the step come from and go to, and how many rows of it are inside.
@@ -313,6 +340,11 @@ def stage(sides: Sequence[Side], length: str, asynchronous: bool = False) -> Non
             side.copy(length, masked, asynchronous)
 
     Loop(context, Layout(1, 1, threads, threads, 1, 1), (1, 1)).twice(" && ".join(conditions), spell)
+
+
+def _is_asynchronous(cells: Cells, width: int) -> bool:
+    """Whether so many cells can be copied past the registers."""
+    return width * scalar(cells.dtype).bytes in ASYNCHRONOUS_BYTES
 
 
 def _at(cells: Cells, k_last: bool) -> tuple[str, ...]:

@@ -146,6 +146,15 @@ def test_by_warps_the_panels_are_read_as_they_lie(arch: str, transposed: bool) -
         assert "ph_fragment_4" in body(made)
 
 
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
+def test_halves_that_lie_anywhere_are_fetched_in_bunches(arch: str) -> None:
+    """Rows of an odd number of them: no copy past the registers is so small, so several loads are under way."""
+    shape = gemm(32, 48, 48, launch="96")
+    sizes = {"M": 37, "N": 53, "K": 48 * 3 + 5}
+    made = agree(shape, sizes, options=Options(arch=arch), orders=(0, 3), tolerance=5e-3)
+    assert "? *next : ph_f16{}" in body(made) and "= *next;" in body(made)
+
+
 def test_stages_fill_the_room_that_the_kernel_asks_for() -> None:
     def rounds(text: str) -> list[dict[str, Any]]:
         found = facts_of(lower(unit_of(text)[1].program, KNOWN), lambda span: 1)["rounds"]
