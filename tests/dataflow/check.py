@@ -252,7 +252,10 @@ def _in_child(many: Sequence[Made], whole: ctypes.CDLL, start: int) -> list[str]
                     signal.setitimer(signal.ITIMER_VIRTUAL, SLOW_SECONDS)
                     found = ""
                     for order in ORDERS:
-                        found = difference(many[number], whole, number, order)
+                        try:
+                            found = difference(many[number], whole, number, order)
+                        except Exception as error:
+                            found = f"running it raises {type(error).__name__}: {error}"
                         if found:
                             found += f", thread order {order}"
                             break

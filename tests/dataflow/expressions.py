@@ -38,6 +38,7 @@ class Expressions:
     cubes: tuple[Tensor, ...] = ()  # of three axes
     deepest: Tensor | None = None  # to be read alone, of a length that may be 0
     products = 0  # 1: a kernel for tensor cores
+    multiplied: tuple[str, ...] = ("f16", "bf16", "f32")  # types of what loops of products read
 
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)

@@ -41,22 +41,27 @@ def _generate(seed: int, turn: int) -> Sample:
     writer.lengths = tuple(rng.choice(LENGTHS) for _ in range(2))
     threads = rng.choice(THREADS)
     products = rng.random() < 0.25
+    groups = products and rng.random() < 0.4  # of four warps together, with bulk copies
     if products:  # of shapes that tensor cores take
         writer.products = 1
         writer.heights = tuple(rng.choice((16, 32, 64)) for _ in range(2))
         writer.columns = tuple(rng.choice((8, 16, 16, 32, 64)) for _ in range(2))
         writer.liking.update(dot=4.0, sum=3.0, exact=3.0)
         threads = rng.choice((threads, 128, 256))
-        if rng.random() < 0.8:
+        if groups:
+            threads, writer.types = rng.choice((128, 256, 256)), ("f32", rng.choice(("f16", "f16", "bf16")))
+            writer.multiplied = writer.types[1:]
+            writer.liking.update(matmul=6.0, attend=6.0)
+        elif rng.random() < 0.8:
             writer.types = tuple(dict.fromkeys(("f32", rng.choice(("f16", "bf16")), "i32")))
-            writer.numeric = writer.types
+        writer.numeric = tuple(t for t in writer.types if t != "bool")
     elif rng.random() < 0.4:  # few shapes: things meet
         writer.heights, writer.columns, writer.lengths = writer.heights[:1], writer.columns[:1], writer.lengths[:1]
     stretch = 2 * max(writer.lengths) + rng.choice((0, 1, 8))
     writer.high = max(*writer.heights, 4)
     rows = rng.choice((writer.high, 2 * writer.high, 2 * writer.high + 1, 32, 64))
     rows = max(rows, writer.high)
-    if products and rng.random() < 0.5:
+    if groups or (products and rng.random() < 0.5):
         rows = rng.choice((64, 128))
     wide = rng.choice((*writer.columns, max(writer.columns), max(writer.columns) + 1, 16, 48))
     if products:
@@ -76,6 +81,8 @@ def _generate(seed: int, turn: int) -> Sample:
             tensor = Tensor(
                 f"{stem}_{dtype}", dtype, spelled, tuple(sizes[d] for d in dims), rng.random() < 0.7, base, own
             )
+            if groups and dtype != "f32":
+                tensor.own = False
             writer.tensors.append(tensor)
     if rng.random() < 0.15:
         high, *others = (rng.choice((1, 2, 3, 4, 5)), rng.choice((1, 2, 3, 7)), rng.choice((1, 4, 5, 8, 16, 33)))
@@ -118,8 +125,8 @@ def _generate(seed: int, turn: int) -> Sample:
     if persistent:
         attributes.append("@persistent")
     for flag, share in (
-        ("@dynshared", 0.2),
-        ("@tensorcore", 0.85 if products else 0.3),
+        ("@dynshared", 0.7 if groups else 0.2),
+        ("@tensorcore", 1.0 if groups else 0.85 if products else 0.3),
         ("@pipeline", 0.3 * products),
         ("@padstage", 0.1),
         ("@swizzle", 0.05),
@@ -127,7 +134,7 @@ def _generate(seed: int, turn: int) -> Sample:
         if rng.random() < share:
             attributes.append(flag)
     text = _text(writer, attributes)
-    arch = rng.choice(("sm_75", "sm_80", "sm_90a", "sm_90a"))
+    arch = "sm_90a" if groups else rng.choice(("sm_75", "sm_80", "sm_90a", "sm_90a"))
     workers = rng.choice((0, 0, 0, 1, 2)) if not persistent else 0
     return Sample(
         seed, text, sizes, {"n": 3}, writer.grid, writer.special, arch, rng.random() < 0.85, rng.random() < 0.5, workers

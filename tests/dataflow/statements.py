@@ -467,7 +467,7 @@ class Writer(Expressions):
 
     def _matmul(self) -> None:
         """A loop of products over all of K, as large as tensor cores like them, with what comes behind it."""
-        held = [t for t in self.tensors if len(t.extents) == 2 and t.dtype in ("f16", "bf16", "f32")]
+        held = [t for t in self.tensors if len(t.extents) == 2 and t.dtype in self.multiplied]
         if not held:
             return
         left, right = self.rng.choice(held), self.rng.choice(held)
@@ -504,11 +504,9 @@ class Writer(Expressions):
     def _attend(self) -> None:
         """Two products a round, the left operand of the second computed from the first."""
         held = [
-            t
-            for t in self.tensors
-            if len(t.extents) == 2 and t.dtype in ("f16", "bf16", "f32") and (self.single or not t.own)
+            t for t in self.tensors if len(t.extents) == 2 and t.dtype in self.multiplied and (self.single or not t.own)
         ]
-        queries = [t for t in self.tensors if len(t.extents) == 2 and t.dtype in ("f16", "bf16", "f32")]
+        queries = [t for t in self.tensors if len(t.extents) == 2 and t.dtype in self.multiplied]
         if not held:
             return
         query, keys = self.rng.choice(queries), self.rng.choice(held)
