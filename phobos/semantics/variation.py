@@ -66,7 +66,12 @@ def _search(
             guards.append(place.condition)
         if place.loop is not None and place.loop.value is not None and place.loop.hi is not None:
             bounds.append((place.loop.value, place.loop.hi))
-    there = [at.condition for at in reached.chain() if at.condition is not None] if reached is not None else []
+    held = set(map(id, guards))  # of who comes to the place itself, more need not be asked
+    there = [
+        at.condition
+        for at in (reached.chain() if reached is not None else ())
+        if at.condition is not None and id(at.condition) not in held
+    ]
     asked: list[Poly] = [poly for condition in conditions for poly in polys(condition)]
     if loop is not None and loop.lo is not None and loop.hi is not None and loop.step is not None:
         asked += [loop.lo, loop.hi, loop.step]
