@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
+import signal
 from dataclasses import replace
 
 import pytest
@@ -75,3 +78,21 @@ def test_a_pass_that_raises_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(check, "lower", fails)
     assert check.wrong_with(sample(FILL, 64)) == "raises KeyError: 'a layout'"
+
+
+def test_one_that_takes_long_is_left_and_the_next_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither is it called wrong, nor the one behind it; one that the machine stops is."""
+    made = check.prepared(sample(FILL, 64))
+    assert isinstance(made, check.Made)
+    real = check.difference
+
+    def difference(one: check.Made, whole: ctypes.CDLL, number: int, order: int) -> str:
+        while number == 0:
+            pass
+        if number == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(one, whole, number, order)
+
+    monkeypatch.setattr(check, "difference", difference)
+    monkeypatch.setattr(check, "SLOW_SECONDS", 0.3)
+    assert [said for _, said in check.differences([made] * 4)] == ["", "", check.STOPPED, ""]
