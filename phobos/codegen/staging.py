@@ -180,7 +180,7 @@ class Side:
         even = self._even(cells, width, across, down)
         if even is None:
             return False
-        cell = spelling.CELLS[cells.dtype]
+        cell, asynchronous = spelling.CELLS[cells.dtype], _is_asynchronous(cells, even.width)
         if even.width > 1:
             cells.note_wide(even.width)
         with out.block():
@@ -190,9 +190,9 @@ class Side:
             there = f"{self.name} + {even.place}"
             if even.apart:
                 out.line(f"{cell}* const to = {there.replace('down', 'first')};")
-                there = f"to + i * {even.apart}"
-            if not _is_asynchronous(cells, even.width):
-                self._in_bunches(even, inside, there.replace(" i ", " (i + v) "))
+                there = f"to + {'i' if asynchronous else '(i + v)'} * {even.apart}"
+            if not asynchronous:
+                self._in_bunches(even, inside, there)
                 return True
             with out.rows(f"for (int i = 0; i < {even.count}; ++i)"):
                 out.line(f"const int down = first + i * {even.rows};")

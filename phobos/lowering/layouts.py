@@ -16,6 +16,7 @@ from phobos.lowering.layout import Layout
 from phobos.lowering.tensorcores import GROUP_COLUMNS, GROUP_ROWS, GROUP_UNIT, GROUP_WARPS
 from phobos.lowering.vectors import elements_per_access
 from phobos.semantics import ir
+from phobos.semantics.multiples import WIDE_BYTES
 from phobos.semantics.values import Values
 from phobos.value import value
 
@@ -244,7 +245,7 @@ def _access(target: _Space, access: ir.Access, values: Values, vectors: bool) ->
 def _vector(space: _Space, fragment: bool = False) -> int:
     """Consecutive columns of a thread: 16 bytes of the widest element, where some access can use them."""
     columns = space.vector.find()
-    most = 16 // max(columns.most_bytes, 2)
+    most = WIDE_BYTES // max(columns.most_bytes, 2)
     if fragment:
         most, wide = 2, 2
     elif space.product:

@@ -11,10 +11,9 @@ from math import gcd
 
 from phobos.language.scalars import scalar
 from phobos.semantics import ir
+from phobos.semantics.multiples import WIDE_BYTES
 from phobos.semantics.poly import Poly
 from phobos.semantics.values import Values
-
-WIDEST_BYTES = 16
 
 
 def elements_per_access(access: ir.Access, values: Values) -> int:
@@ -22,7 +21,7 @@ def elements_per_access(access: ir.Access, values: Values) -> int:
     last = access.subs[-1]
     if not isinstance(last, ir.SliceSub) or not isinstance(access.base, ir.Tensor):
         return 1
-    most = WIDEST_BYTES // scalar(access.base.dtype).bytes
+    most = WIDE_BYTES // scalar(access.base.dtype).bytes
     steps = gcd(values.divisor(values.poly(last.first)), last.static or 0)
     stride = Poly.of(1)
     for axis in range(len(access.subs) - 1, 0, -1):

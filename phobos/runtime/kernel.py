@@ -190,10 +190,10 @@ class Kernel:
 
         Raises LaunchError for an unknown constant, CheckError for kernels that cannot be one launch.
         """
-        settled = dict(chosen_constants(constants))
-        module = self._read(tuple(sorted(settled.items())))
+        chosen = chosen_constants(constants)
+        module = self._read(chosen)
         unit = self._fused(module) if "+" in self.name else module.kernels[self.name]
-        for name in settled:
+        for name, _ in chosen:
             if name not in unit.program.constants:
                 known = ", ".join(unit.program.constants) or "none"
                 raise LaunchError(f"`{self.name}` has no constant `{name}` (it has {known})")

@@ -10,7 +10,7 @@ from phobos.semantics import ir
 from phobos.semantics.program import Program
 
 MULTIPLE = 16  # cells whose bytes are a multiple of 16 in every element type
-WIDE_BYTES = 16
+WIDE_BYTES = 16  # of the widest access to memory
 
 
 def multiples_of(program: Program, sizes: Mapping[str, int]) -> tuple[tuple[str, int], ...]:

@@ -108,12 +108,19 @@ class Writer(Expressions):
             self.line(f"{one.name} {self.rng.choice('+-*')}= {self.operand(one.shape, one.dtype, 1).text}")
             return
         if one.dtype in FLOATS and self.chance(0.3):
-            self.line(
-                f"{one.name} {self.rng.choice('+-')}= {self.fit(self.operand(one.shape, one.dtype, 2), one.dtype).text}"
-            )
-            self.line(f"{one.name} = round({one.name}) % 8.0")
+            self._add(one.name, one.shape, one.dtype, 2)
             return
         self.line(f"{one.name} = {self.fit(self.expression(one.shape, one.dtype), one.dtype).text}")
+
+    def _add(self, target: str, shape: tuple[int, ...], dtype: str, depth: int) -> None:
+        """To floats, brought back to small multiples, as sums of them come round loops."""
+        sign = self.rng.choice("+-")
+        self.line(f"{target} {sign}= {self.fit(self.operand(shape, dtype, depth), dtype).text}")
+        self.line(f"{target} = round({target}) % 8.0")
+
+    def _one(self, dtype: str) -> str:
+        """A number of the type, for one cell."""
+        return f"({self.condition(0)})" if dtype == "bool" else self.fit(self.scalar(dtype), dtype).text
 
     def _part(self) -> None:
         one = self.rng.choice([n for n in self.tiles() if n.changes])
@@ -126,12 +133,12 @@ class Writer(Expressions):
 
     def _point(self) -> None:
         one = self.rng.choice([n for n in self.tiles() if n.changes])
-        value = f"({self.condition(0)})" if one.dtype == "bool" else self.fit(self.scalar(one.dtype), one.dtype).text
+        value = self._one(one.dtype)
         self.line(f"{self.point(one)} = {value}")
 
     def _cell(self) -> None:
         one = self.rng.choice([t for t in self.tensors if t.own])
-        value = f"({self.condition(0)})" if one.dtype == "bool" else self.fit(self.scalar(one.dtype), one.dtype).text
+        value = self._one(one.dtype)
         sign = self.rng.choice("+-") if one.dtype in INTEGERS and self.chance(0.3) else ""
         self.line(f"{self.cell(one)} {sign}= {value}")
 
@@ -151,10 +158,7 @@ class Writer(Expressions):
         if target is None:
             return
         if one.dtype in FLOATS and self.chance(0.2):
-            self.line(
-                f"{target} {self.rng.choice('+-')}= {self.fit(self.operand(shape, one.dtype, 1), one.dtype).text}"
-            )
-            self.line(f"{target} = round({target}) % 8.0")
+            self._add(target, shape, one.dtype, 1)
             return
         sign = self.rng.choice("+-") if one.dtype in INTEGERS and self.chance(0.25) else ""
         value = (

@@ -9,7 +9,7 @@ is kept alive by being remembered.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -56,7 +56,7 @@ class _Known:
             return True
         if not self.names or any(given[at] != self.given[at] for at in self._fixed):
             return False
-        if not _apart([(one, one + size) for one, size in zip(given, self._bytes, strict=True) if size]):
+        if not _apart(zip(given, self._bytes, strict=True)):
             return False
         self.given = given
         return True
@@ -107,9 +107,9 @@ class Again:
         places = [(at, name) for at, name in parameters if given[at] is not None]
         brought = tuple((at, launch.weakly(given[at])) for at, name in places if name in ready.barriers)
         names = tuple(name for at, name in places if (part := _part(given[at])) and part[1] is not None)
-        spans = [(held.pointer, held.pointer + held.nbytes) for held in bound.tensors.values() if held.nbytes]
+        apart = _apart((held.pointer, held.nbytes) for held in bound.tensors.values())
         looks = detection.looks(ready.loaded.compiled.emitted)
-        if looks or not _apart(spans) or any(type(bound.params.get(name, 0.0)) is not float for name in names):
+        if looks or not apart or any(type(bound.params.get(name, 0.0)) is not float for name in names):
             names = ()
         kept = replace(ready, bound=bound.without_arrays)
         with suppress(TypeError):
@@ -119,9 +119,11 @@ class Again:
                 self._known.popitem(last=False)
 
 
-def _apart(spans: Sequence[tuple[float, float]]) -> bool:
-    """Whether none begins before the one that lies below it ends."""
-    return all(end <= start for (_, end), (start, _) in pairwise(sorted(spans)))
+def _apart(arrays: Iterable[tuple[float, int]]) -> bool:
+    """Whether none begins before the one that lies below it ends, by addresses and bytes; what has no bytes lies
+    nowhere."""
+    spans = sorted((start, start + size) for start, size in arrays if size)
+    return all(end <= start for (_, end), (start, _) in pairwise(spans))
 
 
 def signature(
