@@ -60,6 +60,11 @@ class Reach:
             return key
         return self._key
 
+    @property
+    def by_loop(self) -> dict[int, str]:
+        """The round of each loop that it is, by the identity of the loop."""
+        return {id(loop): relation for loop, relation in self.rounds}
+
 
 def _key(way: Way) -> tuple[object, ...]:
     return tuple(map(id, way)) if way else ()  # equal steps of one program are one object: `_Walk.longer`

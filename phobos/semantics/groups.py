@@ -200,8 +200,7 @@ class Groups:
 
     def _freely(self, poly: Poly, reach_a: Reach, reach_b: Reach) -> bool:
         """Whether a value can be of different rounds on the two ways."""
-        mine = {id(loop): relation for loop, relation in reach_a.rounds}
-        theirs = {id(loop): relation for loop, relation in reach_b.rounds}
+        mine, theirs = reach_a.by_loop, reach_b.by_loop
         knowledge = self.values.knowledge
         for atom in poly.atoms:
             at = knowledge.homes.get(atom, ROOT)
@@ -220,8 +219,7 @@ class Groups:
 
     @staticmethod
     def _loops_free(reach_a: Reach, reach_b: Reach) -> bool:
-        mine = {id(loop): relation for loop, relation in reach_a.rounds}
-        theirs = {id(loop): relation for loop, relation in reach_b.rounds}
+        mine, theirs = reach_a.by_loop, reach_b.by_loop
         return any(mine[k] != theirs.get(k) or mine[k] not in (SAME, NEXT, FIRST) for k in mine)
 
 
@@ -254,8 +252,9 @@ def pairs(groups: list[Group]) -> Iterator[tuple[Group, Group]]:
 def _put_by(group: Group) -> ir.Store | None:
     """The store that a group is, where it puts a value there whatever was there before."""
     statement = group.first.statement
-    plain = group.first.kind == "store" and isinstance(statement, ir.Store) and statement.op is None
-    return statement if plain and isinstance(statement, ir.Store) else None
+    if group.first.kind == "store" and isinstance(statement, ir.Store) and statement.op is None:
+        return statement
+    return None
 
 
 __all__ = ["MOST_PAIRS", "Group", "Groups", "pairs"]

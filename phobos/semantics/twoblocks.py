@@ -81,8 +81,8 @@ class Pair:
         self.knowledge.parents, self.knowledge.depths = known.parents, known.depths
         self._shared = shared
         self._relations = {
-            0: {id(loop): relation for loop, relation in a.reach.rounds},
-            1: {id(loop): relation for loop, relation in b.reach.rounds},
+            0: a.reach.by_loop,
+            1: b.reach.by_loop,
         }
         self._renamed: dict[tuple[Atom, int], Poly] = {}
         self.own: dict[Atom, tuple[Atom, int]] = {}  # atoms of one block: what they were, and whose

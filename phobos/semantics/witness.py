@@ -317,7 +317,7 @@ def _boxes(
     counts: tuple[int, int, int],
 ) -> list[Box]:
     """Where each block of the grid touches the tensor, for the rounds that are its own."""
-    relations = {id(loop): relation for loop, relation in cells.reach.rounds}
+    relations = cells.reach.by_loop
     free: list[tuple[Atom, Sequence[int]]] = []
     fixed: dict[Atom, int] = {}
     loops = [at.loop for at in cells.context.chain() if at.loop is not None]

@@ -22,7 +22,6 @@ ROOT = Path(__file__).resolve().parents[2]
 ARCHS = ("sm_75", "sm_80", "sm_86", "sm_90a", "sm_100", "sm_120")
 EXAMPLES = sorted(ROOT.glob("examples/*.ph"))
 FILES = [*EXAMPLES, *sorted(ROOT.glob("tests/corpus/*.ph"))]
-EVERYWHERE = ("saxpy", "staged", "gemm", "ticket")
 
 pytestmark = pytest.mark.skipif(nvrtc.location() is None, reason="no NVRTC (pip install 'phobos-tools[nvrtc]')")
 
